@@ -21,23 +21,41 @@ type outcomes struct {
 // keep saves an outcome. One that says nothing new is not written, because most polls
 // have no news.
 func (p *outcomes) keep(done report.Upload, at time.Time) error {
+	return p.change(func(known store.Upload) store.Upload { return after(known, done, at) })
+}
+
+// keepCollection saves the outcome of a collection; err is "" if it did not fail.
+func (p *outcomes) keepCollection(err string, at time.Time) error {
+	return p.change(func(known store.Upload) store.Upload {
+		if err == "" {
+			known.CollectionFailingSince = time.Time{}
+		} else if known.CollectionError == "" {
+			known.CollectionFailingSince = at.UTC()
+		}
+		known.CollectionError = err
+		return known
+	})
+}
+
+func (p *outcomes) change(change func(known store.Upload) store.Upload) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before, err := p.store.Upload()
 	if err != nil {
 		return err
 	}
-	if now := after(before, p.place, done, at); now != before {
+	known := before
+	if known.Place != p.place {
+		known = store.Upload{Place: p.place}
+	}
+	if now := change(known); now != before {
 		return p.store.SetUpload(now)
 	}
 	return nil
 }
 
 // after is what is known of a place once an attempt ended.
-func after(known store.Upload, place string, done report.Upload, at time.Time) store.Upload {
-	if known.Place != place {
-		known = store.Upload{Place: place}
-	}
+func after(known store.Upload, done report.Upload, at time.Time) store.Upload {
 	if done.Result == report.UploadFailed {
 		if known.Error == "" {
 			known.FailingSince = at.UTC()

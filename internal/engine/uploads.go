@@ -53,7 +53,7 @@ func (u uploads) prepare(cfg *config.Config) (*uploader, error) {
 	}
 	outcomes := &outcomes{place: placeOf(cfg.Publish), store: u.store}
 	p, err := publisher.New(publisher.Config{
-		Place: place, Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: u.mirror, Objects: u.mirror.Objects, Observer: u.metrics, Revision: u.mirror.Records.Revision, Memory: u.store, Keep: outcomes.keep, Log: u.options.Log,
+		Place: place, Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: u.mirror, Objects: u.mirror.Objects, Observer: u.metrics, Revision: u.mirror.Records.Revision, Memory: u.store, Keep: outcomes.keep, KeepCollection: outcomes.keepCollection, MustCollect: u.lastUpload(outcomes.place).CollectionError != "", Log: u.options.Log,
 		Configured: func(name string) bool { return u.Config().Has(name) }, Version: u.options.Version, Recheck: cfg.RecheckInterval,
 	})
 	return &uploader{p, settings}, err
@@ -80,7 +80,7 @@ func (u uploads) replace(before, now *uploader) {
 		u.metrics.UploadsNothing()
 	case now != before:
 		known := u.lastUpload(placeOf(now.settings.publish))
-		u.metrics.UploadedBefore(known.Generation, known.FailingSince)
+		u.metrics.UploadedBefore(known.Generation, known.FailingSince, known.CollectionFailingSince)
 		u.metrics.Verified(known.Verified.Found-known.Verified.Repaired, known.Verified.At)
 	}
 }

@@ -15,8 +15,23 @@ type uploadSeries struct {
 	lastSuccess, failingSince prometheus.Gauge
 	damaged, verified         prometheus.Gauge
 
-	mu    sync.Mutex // guards what follows
-	fails bool
+	mu      sync.Mutex   // guards what follows
+	failing [2]time.Time // since when publications fail, and collections; zero for not
+}
+
+// fail notes whether a job fails, and shows the earliest failure. The lock must be held.
+func (s *uploadSeries) failLocked(job int, fails bool, at time.Time) {
+	switch {
+	case !fails:
+		s.failing[job] = time.Time{}
+	case s.failing[job].IsZero():
+		s.failing[job] = at
+	}
+	since := s.failing[0]
+	if other := s.failing[1]; since.IsZero() || !other.IsZero() && other.Before(since) {
+		since = other
+	}
+	s.failingSince.Set(seconds(since))
 }
 
 func newUploadSeries(reg prometheus.Registerer, results []string) *uploadSeries {
@@ -29,7 +44,7 @@ func newUploadSeries(reg prometheus.Registerer, results []string) *uploadSeries 
 		generation:   gauge("publish_generation", "Generation in object storage when this host looked last; 0 for none."),
 		leader:       gauge("publish_leader", "1 while this publisher holds the lease of the election, otherwise 0."),
 		lastSuccess:  gauge("publish_last_success_timestamp_seconds", "Time when object storage was last known to show what is served; 0 before that."),
-		failingSince: gauge("publish_failing_since_timestamp_seconds", "Time since when publishing to object storage fails; 0 while it does not."),
+		failingSince: gauge("publish_failing_since_timestamp_seconds", "Time since when publishing to object storage, or deleting garbage there, fails; 0 while it does not."),
 		damaged:      gauge("publish_damaged_objects", "Objects and records in object storage that the last verification found missing or damaged and that were not repaired."),
 		verified:     gauge("publish_verified_timestamp_seconds", "Time of the last verification of object storage; 0 before the first."),
 	}
@@ -47,30 +62,30 @@ func (m *Metrics) Uploaded(bytes int64) { m.upload.bytes.Add(float64(bytes)) }
 func (m *Metrics) UploadEnded(result string, generation int, at time.Time) {
 	p := m.upload
 	p.runs.WithLabelValues(result).Inc()
-	m.upload.mu.Lock()
-	defer m.upload.mu.Unlock()
-	if result == uploadFailed {
-		if !m.upload.fails {
-			p.failingSince.Set(seconds(at))
-		}
-		m.upload.fails = true
-		return
-	}
-	m.upload.fails = false
-	p.failingSince.Set(0)
-	if generation > 0 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failLocked(0, result == uploadFailed, at)
+	if result != uploadFailed && generation > 0 {
 		p.generation.Set(float64(generation))
 		p.lastSuccess.Set(seconds(at))
 	}
 }
 
+// CollectionEnded notes an attempt to delete garbage from object storage.
+func (m *Metrics) CollectionEnded(failed bool, at time.Time) {
+	m.upload.mu.Lock()
+	defer m.upload.mu.Unlock()
+	m.upload.failLocked(1, failed, at)
+}
+
 // UploadedBefore restores what an earlier process knew, so that a restart ends no alert.
-func (m *Metrics) UploadedBefore(generation int, failingSince time.Time) {
+func (m *Metrics) UploadedBefore(generation int, failing, collectionFailing time.Time) {
 	p := m.upload
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fails = !failingSince.IsZero()
-	p.failingSince.Set(seconds(failingSince))
+	p.failing = [2]time.Time{}
+	p.failLocked(0, !failing.IsZero(), failing)
+	p.failLocked(1, !collectionFailing.IsZero(), collectionFailing)
 	p.generation.Set(float64(generation))
 }
 
@@ -96,7 +111,7 @@ func (m *Metrics) Leads(leads bool) {
 func (m *Metrics) UploadsNothing() {
 	m.upload.mu.Lock()
 	defer m.upload.mu.Unlock()
-	m.upload.fails = false
+	m.upload.failing = [2]time.Time{}
 	m.upload.failingSince.Set(0)
 	m.upload.generation.Set(0)
 	m.upload.leader.Set(0)

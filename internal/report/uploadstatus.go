@@ -12,7 +12,7 @@ type UploadStatus struct {
 	State        State           `json:"state"`         // in_sync, pending, failed or standby
 	Generation   int             `json:"generation"`    // in the bucket, when this host looked last; 0 for none
 	PublishedAt  *time.Time      `json:"published_at"`  // when this host wrote a generation last
-	FailingSince *time.Time      `json:"failing_since"` // null while it does not fail
+	FailingSince *time.Time      `json:"failing_since"` // publishing, or deleting garbage; null while neither does
 	Error        string          `json:"error"`         // of the last attempt
 	Election     *ElectionStatus `json:"election"`      // null without one
 	Explanation  string          `json:"explanation"`
@@ -63,6 +63,9 @@ func (p UploadStatus) sentence(now time.Time) string {
 		text = fmt.Sprintf("what is served is not yet in %s, followers see its generation %d", p.Place, p.Generation)
 	default:
 		text = fmt.Sprintf("this host has published nothing to %s yet", p.Place)
+	}
+	if p.State != StateFailed && p.FailingSince != nil {
+		text += fmt.Sprintf("; deleting garbage there fails since %s: %s", at(p.FailingSince), p.Error)
 	}
 	if v := p.Verification; v != nil {
 		text += v.sentence(at(&v.At))

@@ -20,6 +20,9 @@ type Upload struct {
 	FailingSince time.Time `json:"failing_since,omitzero"`
 	Error        string    `json:"error,omitempty"`
 
+	CollectionFailingSince time.Time `json:"collection_failing_since,omitzero"` // of deleting what nothing names
+	CollectionError        string    `json:"collection_error,omitempty"`
+
 	Verified UploadCheck `json:"verified,omitzero"`
 }
 

@@ -2,6 +2,7 @@ package publisher
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -19,7 +20,71 @@ type kept struct {
 	number      int // the present generation
 	generations map[int]bool
 	records     map[string]bool
-	objects     map[manifest.ObjectID]bool
+	objects     map[uint64]struct{} // beginnings of their digests: two that are equal keep garbage
+}
+
+// Limits of a collection's memory. A bucket with more in use is not collected.
+const (
+	maxKeptObjects = 4 << 20
+	maxKeptTexts   = 200_000
+	maxCandidates  = 10_000 // that are looked at before the list goes on
+)
+
+// collectAgain is how long after one that failed the next collection begins.
+const collectAgain = time.Hour
+
+// tidy collects garbage after a publication, as a job of its own beside the publications
+// that follow. It does so if garbage is new, or if the last collection failed. A failed
+// collection fails no publication, because followers can use what was published.
+func (p *Publisher) tidy(ctx context.Context, req Request, done report.Upload) (report.Upload, error) {
+	due := p.collectAt.Load()
+	if !req.Collect && done.Result != report.Uploaded && (due == 0 || time.Now().Unix() < due) {
+		return done, nil
+	}
+	select {
+	case p.collecting <- struct{}{}:
+	default:
+		if !req.Collect {
+			return done, nil // one runs
+		}
+		select {
+		case p.collecting <- struct{}{}:
+		case <-ctx.Done():
+			return done, context.Cause(ctx)
+		}
+	}
+	defer func() { <-p.collecting }()
+	collected, err := p.collectWithin(ctx, req.DryRun)
+	switch {
+	case errors.Is(err, errLost):
+		return report.Upload{Result: report.Standby}, nil
+	case err != nil && !req.Collect:
+		return done, nil
+	}
+	done.Collected = &collected
+	return done, err
+}
+
+// collectWithin is collect with a budget. It notes the outcome.
+func (p *Publisher) collectWithin(ctx context.Context, dryRun bool) (report.Collection, error) {
+	job, end := within(ctx, "deleting garbage from the bucket", limitsOfCollection)
+	defer end()
+	done, err := p.collect(job, dryRun)
+	if dryRun || ctx.Err() != nil || errors.Is(err, errLost) {
+		return done, err
+	}
+	text, next := "", int64(0)
+	if err != nil {
+		text, next = report.OneLine(err.Error()), time.Now().Add(collectAgain).Unix()
+		p.cfg.Log.Warn().Err(err).Msg("deleting garbage from the bucket failed; it is tried again")
+	}
+	p.collectAt.Store(next)
+	now := time.Now()
+	p.cfg.Observer.CollectionEnded(err != nil, now)
+	if err := p.cfg.KeepCollection(text, now); err != nil {
+		p.cfg.Log.Warn().Err(err).Msg("saving the outcome of a collection failed; syncd status may show an older one")
+	}
+	return done, err
 }
 
 // collect deletes what no kept generation names and what is older than the grace period.
@@ -30,14 +95,28 @@ func (p *Publisher) collect(ctx context.Context, dryRun bool) (done report.Colle
 	if err != nil || k.number == 0 {
 		return done, err
 	}
-	garbage, err := p.garbage(ctx, k)
-	if err != nil {
-		return done, err
+	for _, folder := range []string{bucket.Objects, bucket.Records, bucket.Generations, bucket.Probes} {
+		for last, isMore := "", true; isMore; {
+			var candidates []string
+			if candidates, last, err = p.candidates(ctx, k, folder, last); err != nil {
+				return done, err
+			}
+			if err := p.removeAll(ctx, candidates, dryRun, &done); err != nil {
+				return done, err
+			}
+			isMore = last != ""
+		}
 	}
+	done.Uploads, err = p.abortUploads(ctx, dryRun)
+	return done, err
+}
+
+// removeAll deletes candidates and adds to done.
+func (p *Publisher) removeAll(ctx context.Context, candidates []string, dryRun bool, done *report.Collection) error {
 	var objects, bytes, texts atomic.Int64
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRequests)
-	for _, candidate := range garbage {
+	for _, candidate := range candidates {
 		group.Go(func() error {
 			size, removed, err := p.removeOld(groupCtx, candidate, dryRun)
 			if _, isObject := bucket.ParseObjectName(candidate); isObject && removed {
@@ -49,19 +128,17 @@ func (p *Publisher) collect(ctx context.Context, dryRun bool) (done report.Colle
 			return err
 		})
 	}
-	err = group.Wait()
-	done = report.Collection{Objects: int(objects.Load()), Bytes: bytes.Load(), Texts: int(texts.Load())}
-	if err != nil {
-		return done, err
-	}
-	done.Uploads, err = p.abortUploads(ctx, dryRun)
-	return done, err
+	err := group.Wait()
+	done.Objects += int(objects.Load())
+	done.Bytes += bytes.Load()
+	done.Texts += int(texts.Load())
+	return err
 }
 
 // inUse reads the generations that followers may still read: the present one, and each
 // that was present less than the grace period ago.
 func (p *Publisher) inUse(ctx context.Context) (kept, error) {
-	k := kept{generations: map[int]bool{}, records: map[string]bool{}, objects: map[manifest.ObjectID]bool{}}
+	k := kept{generations: map[int]bool{}, records: map[string]bool{}, objects: map[uint64]struct{}{}}
 	at, err := p.readCurrent(ctx)
 	if err != nil || at.Generation == 0 {
 		return k, err
@@ -89,6 +166,9 @@ func (p *Publisher) inUse(ctx context.Context) (kept, error) {
 // keep adds what a generation names.
 func (p *Publisher) keep(ctx context.Context, k *kept, g bucket.Generation) error {
 	k.generations[g.Number] = true
+	if err := k.check(g); err != nil {
+		return err
+	}
 	for _, m := range g.Manifests {
 		if k.records[m.Record()] {
 			continue
@@ -99,16 +179,29 @@ func (p *Publisher) keep(ctx context.Context, k *kept, g bucket.Generation) erro
 		}
 		k.records[m.Record()] = true
 		for _, f := range record.Files {
-			k.objects[f.Object] = true
+			k.objects[shortOf(f.Object)] = struct{}{}
+		}
+		if err := k.check(g); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+func (k *kept) check(g bucket.Generation) error {
+	if len(k.objects) > maxKeptObjects || len(k.records)+len(k.generations) > maxKeptTexts {
+		return fmt.Errorf("the generations from %d on name over %d objects or %d texts: %w", g.Number, maxKeptObjects, maxKeptTexts, errOverrun)
+	}
+	return nil
+}
+
+func shortOf(id manifest.ObjectID) uint64 { return binary.BigEndian.Uint64(id[:8]) }
+
 // names is true for what is in use, and for what is not the mirror's.
 func (k kept) names(name string) bool {
 	if id, ok := bucket.ParseObjectName(name); ok {
-		return k.objects[id]
+		_, isKept := k.objects[shortOf(id)]
+		return isKept
 	}
 	if number, ok := bucket.ParseGenerationName(name); ok {
 		return k.generations[number]
@@ -119,20 +212,19 @@ func (k kept) names(name string) bool {
 	return !bucket.IsProbeName(name)
 }
 
-// garbage lists what is not in use and seems to be old.
-func (p *Publisher) garbage(ctx context.Context, k kept) ([]string, error) {
-	var names []string
-	for _, folder := range []string{bucket.Objects, bucket.Records, bucket.Generations, bucket.Probes} {
-		err := p.store.list(ctx, folder, func(o listed) {
-			if !k.names(o.name) && p.isOld(o.written) {
-				names = append(names, o.name)
-			}
-		})
-		if err != nil {
-			return nil, err
+// candidates lists what is not in use and seems to be old, after a name. last is where the
+// list goes on, "" at its end.
+func (p *Publisher) candidates(ctx context.Context, k kept, folder, after string) (names []string, last string, err error) {
+	err = p.store.listAfter(ctx, folder, after, func(o listed) bool {
+		if !k.names(o.name) && p.isOld(o.written) {
+			names = append(names, o.name)
 		}
-	}
-	return names, nil
+		if len(names) == maxCandidates {
+			last = o.name
+		}
+		return last == ""
+	})
+	return names, last, err
 }
 
 func (p *Publisher) isOld(written time.Time) bool { return p.now().Sub(written) >= p.cfg.Grace }

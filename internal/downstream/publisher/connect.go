@@ -120,20 +120,20 @@ type wire struct {
 // reply is what storage wants to know of an answer besides minio's error.
 type reply struct {
 	retryAfter time.Duration
-	requests   int
 }
 
-// Limits of what the server answers. A page has at most 1000 names, and minio reads it
-// whole.
-const (
-	maxPage  = 4 << 20 // bytes
-	maxPages = 10_000
-)
+// maxPage is the longest answer that is no object, in bytes. A page of a list has at most
+// 1000 names, and minio reads it whole.
+const maxPage = 4 << 20
 
 type replyKey struct{}
 
 // RoundTrip implements http.RoundTripper.
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	job := budgetOf(r.Context())
+	if err := job.take(1, 0); err != nil {
+		return nil, errors.Join(err, closeBody(r))
+	}
 	base := w.reads
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		base = w.writes
@@ -141,40 +141,40 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, errors.Join(err, closeBody(r))
 		}
 	}
-	got, counts := r.Context().Value(replyKey{}).(*reply)
-	if counts {
-		if got.requests++; got.requests > maxPages {
-			return nil, &localError{fmt.Errorf("the server's list has no end: over %d pages", maxPages)}
-		}
-	}
-	answer, err := base.RoundTrip(r)
+	res, err := base.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
-	if r.URL.RawQuery != "" { // it is no object
-		answer.Body = &page{answer.Body, maxPage}
-	}
-	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+	isObject := r.URL.RawQuery == "" && res.StatusCode < http.StatusMultipleChoices
+	res.Body = &answer{res.Body, job, isObject, maxPage}
+	if date, err := http.ParseTime(res.Header.Get("Date")); err == nil {
 		w.serverTime.Store(date.Unix())
 	}
-	if counts {
-		got.retryAfter = retryAfter(answer)
+	if got, ok := r.Context().Value(replyKey{}).(*reply); ok {
+		got.retryAfter = retryAfter(res)
 	}
-	return answer, nil
+	return res, nil
 }
 
-// page is the body of an answer that is no object.
-type page struct {
+// answer is the body of an answer, which is limited unless it is an object's.
+type answer struct {
 	io.ReadCloser
-	left int64
+	budget   *budget
+	isObject bool
+	left     int64
 }
 
-func (p *page) Read(b []byte) (int, error) {
-	if p.left <= 0 {
-		return 0, &localError{fmt.Errorf("the server's answer has over %d bytes", maxPage)}
+func (a *answer) Read(b []byte) (n int, err error) {
+	if !a.isObject {
+		if b = b[:min(int64(len(b)), a.left)]; a.left <= 0 {
+			return 0, &localError{fmt.Errorf("the server's answer has over %d bytes", maxPage)}
+		}
 	}
-	n, err := p.ReadCloser.Read(b[:min(int64(len(b)), p.left)])
-	p.left -= int64(n)
+	n, err = a.ReadCloser.Read(b)
+	a.left -= int64(n)
+	if over := a.budget.take(0, int64(n)); over != nil {
+		return 0, over
+	}
 	return n, err
 }
 
@@ -186,8 +186,8 @@ func closeBody(r *http.Request) error {
 }
 
 // retryAfter is how long the server asked to wait.
-func retryAfter(answer *http.Response) time.Duration {
-	seconds, err := strconv.Atoi(answer.Header.Get("Retry-After"))
+func retryAfter(res *http.Response) time.Duration {
+	seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
 	if err != nil || seconds < 0 {
 		return 0
 	}

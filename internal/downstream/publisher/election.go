@@ -91,6 +91,8 @@ func (e *election) run(ctx context.Context, leastFence func(context.Context) (in
 	if e.mayUpload() == nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.length/4)
 		defer cancel()
+		ctx, end := within(ctx, "giving the lease back", limitsOfLease)
+		defer end()
 		e.giveBack(ctx)
 	}
 }
@@ -99,6 +101,8 @@ func (e *election) run(ctx context.Context, leastFence func(context.Context) (in
 func (e *election) timedRound(ctx context.Context, leastFence func(context.Context) (int64, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, e.length/2)
 	defer cancel()
+	ctx, end := within(ctx, "renewing the lease", limitsOfLease)
+	defer end()
 	return e.round(ctx, leastFence)
 }
 

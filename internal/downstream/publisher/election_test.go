@@ -91,7 +91,7 @@ func TestANewLeaderPutsItsNumberIntoCurrentJSON(t *testing.T) {
 	a.serve("addr", "2026.10", map[string]string{"a": "one"})
 	p := newPublisher(t, server.Endpoint, a, elected)
 	mustPublish(t, p, Request{})
-	before, err := p.readCurrent(context.Background())
+	before, err := p.readCurrent(inJob(t))
 	must(t, err)
 	p.Close()
 	q := newPublisher(t, server.Endpoint, a, elected)
@@ -102,7 +102,7 @@ func TestANewLeaderPutsItsNumberIntoCurrentJSON(t *testing.T) {
 		t.Errorf("%+v", c.current)
 	}
 	late := newPublisher(t, server.Endpoint, a, nil) // writes without asking anybody
-	if err := late.writeCurrent(context.Background(), before, before.id()); err == nil {
+	if err := late.writeCurrent(inJob(t), before, before.id()); err == nil {
 		t.Error("the earlier leader's write was done")
 	}
 }

@@ -94,7 +94,7 @@ func partsInBucket(t *testing.T, server *buckettest.Server, h *host) map[int]boo
 	t.Helper()
 	p := newPublisher(t, server.Endpoint, h, nil)
 	m := &multipart{storage: p.store, name: bucket.ObjectName(h.Current().Records["addr"].Files[0].Object)}
-	parts, err := m.resume(context.Background())
+	parts, err := m.resume(inJob(t), 6)
 	if err != nil {
 		t.Fatal(err)
 	}

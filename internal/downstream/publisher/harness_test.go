@@ -99,6 +99,8 @@ type counts struct {
 	mu       sync.Mutex
 	uploaded int64
 	results  []string
+
+	collectionFailed bool // the last one
 }
 
 func (c *counts) Uploaded(bytes int64) {
@@ -115,6 +117,12 @@ func (c *counts) UploadEnded(result string, _ int, _ time.Time) {
 
 func (c *counts) Leads(bool) {}
 
+func (c *counts) CollectionEnded(failed bool, _ time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.collectionFailed = failed
+}
+
 func (c *counts) Verified(int, time.Time) {}
 
 // newPublisher returns a publisher to an S3 server. change, if set, changes its settings.
@@ -130,7 +138,7 @@ func newPublisher(t testing.TB, endpoint string, h *host, change func(*Config)) 
 			Retry: Retry{InitialInterval: 10 * time.Millisecond, MaxInterval: 500 * time.Millisecond, MaxElapsed: 5 * time.Minute},
 		},
 		Grace: 72 * time.Hour, Mirror: h, Objects: h, Configured: func(string) bool { return true }, Observer: &counts{}, Revision: func(string, string) (mirror.Record, error) { return mirror.Record{}, os.ErrNotExist },
-		Memory: h, Keep: func(report.Upload, time.Time) error { return nil },
+		Memory: h, Keep: func(report.Upload, time.Time) error { return nil }, KeepCollection: func(string, time.Time) error { return nil },
 		Log: zerolog.New(zerolog.NewTestWriter(t)), Version: "test", Recheck: 24 * time.Hour,
 	}
 	if change != nil {
@@ -154,6 +162,13 @@ func start(t *testing.T) *buckettest.Server {
 	t.Helper()
 	useCredentials(t)
 	return buckettest.New(t)
+}
+
+// inJob is a context for requests of a test itself.
+func inJob(t testing.TB) context.Context {
+	ctx, end := within(context.Background(), "a test", limitsOfLook)
+	t.Cleanup(end)
+	return ctx
 }
 
 func mustPublish(t testing.TB, p *Publisher, req Request) report.Upload {

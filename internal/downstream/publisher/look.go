@@ -19,6 +19,8 @@ type Seen struct {
 // Look finds out whether a publisher could work at a place. It writes an object of its own,
 // as the publisher does before its first write, and removes it.
 func (p Place) Look(ctx context.Context) (seen Seen, err error) {
+	ctx, end := within(ctx, "looking at the bucket", limitsOfLook)
+	defer end()
 	s, err := p.connect(func() error { return nil }, new(atomic.Int64))
 	if err != nil {
 		return seen, err

@@ -55,7 +55,7 @@ func (u *uploads) inParts(ctx context.Context, o object, file *os.File) error {
 
 func (u *uploads) attemptParts(ctx context.Context, o object, file *os.File, sums [][sha256.Size]byte) error {
 	up := &multipart{storage: u.store, name: bucket.ObjectName(o.id)}
-	done, err := up.resume(ctx)
+	done, err := up.resume(ctx, len(sums))
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ type multipart struct {
 }
 
 // resume finds the latest unfinished upload of the object and its parts, or begins one.
-func (m *multipart) resume(ctx context.Context) (map[int]minio.ObjectPart, error) {
+func (m *multipart) resume(ctx context.Context, count int) (map[int]minio.ObjectPart, error) {
 	key := m.prefix + m.name
 	found, err := m.unfinished(ctx, m.name)
 	if err != nil {
@@ -120,7 +120,7 @@ func (m *multipart) resume(ctx context.Context) (map[int]minio.ObjectPart, error
 		m.id = slices.MaxFunc(found, func(a, b minio.ObjectMultipartInfo) int {
 			return cmp.Or(a.Initiated.Compare(b.Initiated), cmp.Compare(a.UploadID, b.UploadID))
 		}).UploadID
-		parts, err := m.parts(ctx)
+		parts, err := m.parts(ctx, count)
 		if !errors.Is(err, errNoUpload) {
 			return parts, err
 		}
@@ -145,8 +145,12 @@ func (s *storage) unfinished(ctx context.Context, name string) (found []minio.Ob
 	return found, err
 }
 
-// parts lists the parts that are there.
-func (m *multipart) parts(ctx context.Context) (map[int]minio.ObjectPart, error) {
+// maxETag is the longest ETag, and the longest checksum, that is believed, in bytes.
+const maxETag = 256
+
+// parts lists those of the object's parts that are there. The list of a server can go on
+// for ever.
+func (m *multipart) parts(ctx context.Context, count int) (map[int]minio.ObjectPart, error) {
 	all := map[int]minio.ObjectPart{}
 	for after := 0; ; {
 		var page minio.ListObjectPartsResult
@@ -158,9 +162,11 @@ func (m *multipart) parts(ctx context.Context) (map[int]minio.ObjectPart, error)
 			return nil, err
 		}
 		for _, part := range page.ObjectParts {
-			all[part.PartNumber] = part
+			if part.PartNumber <= count && max(len(part.ETag), len(part.ChecksumSHA256)) <= maxETag {
+				all[part.PartNumber] = minio.ObjectPart{PartNumber: part.PartNumber, Size: part.Size, ETag: part.ETag, ChecksumSHA256: part.ChecksumSHA256}
+			}
 		}
-		if !page.IsTruncated || page.NextPartNumberMarker <= after {
+		if !page.IsTruncated || page.NextPartNumberMarker <= after || page.NextPartNumberMarker >= count {
 			return all, nil
 		}
 		after = page.NextPartNumberMarker

@@ -33,9 +33,13 @@ type Config struct {
 	Revision   func(name, id string) (mirror.Record, error) // a revision on disk that is not served
 	Memory     Memory
 	Keep       func(done report.Upload, at time.Time) error // saves the outcome of each attempt
-	Log        zerolog.Logger
-	Version    string
-	Recheck    time.Duration // how long the bucket is trusted to be as it was left
+
+	KeepCollection func(err string, at time.Time) error // saves the outcome of each collection; "" for no error
+	MustCollect    bool                                 // the last collection of an earlier process failed
+
+	Log     zerolog.Logger
+	Version string
+	Recheck time.Duration // how long the bucket is trusted to be as it was left
 }
 
 // Mirror is what is published. Its methods are safe for concurrent use.
@@ -53,6 +57,7 @@ type Objects interface {
 type Observer interface {
 	Uploaded(bytes int64)
 	UploadEnded(result string, generation int, at time.Time)
+	CollectionEnded(failed bool, at time.Time)
 	Leads(leads bool)
 	Verified(left int, at time.Time) // left is what is missing or damaged
 }
@@ -66,6 +71,8 @@ type Publisher struct {
 	serverTime atomic.Int64
 
 	queue      queue
+	collecting chan struct{}       // has a value while a collection runs
+	collectAt  atomic.Int64        // when the next collection begins without news, in Unix seconds; 0 for not
 	verifying  *semaphore.Weighted // one verification has it
 	starting   sync.Once
 	ending     context.CancelFunc
@@ -82,7 +89,10 @@ type Publisher struct {
 
 // New returns a publisher. It makes no request yet. The caller must call Close.
 func New(cfg Config) (*Publisher, error) {
-	p := &Publisher{verifying: semaphore.NewWeighted(1), cfg: cfg}
+	p := &Publisher{verifying: semaphore.NewWeighted(1), collecting: make(chan struct{}, 1), cfg: cfg}
+	if cfg.MustCollect {
+		p.collectAt.Store(1)
+	}
 	var err error
 	if p.identity, err = newIdentity(cfg.Memory, cfg.Mirror.Dir()); err != nil {
 		cfg.Log.Warn().Err(err).Msg("keeping the publisher's name failed; after the next start it has another one")
@@ -153,15 +163,22 @@ const maxRounds = 20
 // lease does nothing and reports standby. A call that a newer one makes needless, because
 // the bucket is slow, reports pending.
 func (p *Publisher) Upload(ctx context.Context, req Request) (report.Upload, error) {
+	publish := p.queue.do
 	if req.DryRun { // it changes nothing, so it needs no turn
-		return p.attempt(ctx, req)
+		publish = func(ctx context.Context, req Request, work work) (report.Upload, error) { return work(ctx, req) }
 	}
-	return p.queue.do(ctx, req, p.attempt)
+	done, err := publish(ctx, req, p.attempt)
+	if err != nil || done.Result == report.Standby || done.Result == report.UploadPending {
+		return done, err
+	}
+	return p.tidy(ctx, req, done)
 }
 
 // attempt publishes and notes the outcome.
 func (p *Publisher) attempt(ctx context.Context, req Request) (report.Upload, error) {
-	done, err := p.upload(ctx, req)
+	job, end := within(ctx, "publishing", limits{limitsOfPublication.requests, limitsOfPublication.bytes, limitsOfPublication.time + 2*p.cfg.Place.Retry.MaxElapsed})
+	defer end()
+	done, err := p.upload(job, req)
 	if errors.Is(err, errLost) {
 		p.cfg.Observer.Leads(false)
 		done, err = report.Upload{Result: report.Standby}, nil
@@ -217,15 +234,6 @@ func (p *Publisher) upload(ctx context.Context, req Request) (done report.Upload
 			break
 		}
 	}
-	if err != nil || !req.Collect && done.Result != report.Uploaded {
-		return done, err
-	}
-	collected, err := p.collect(ctx, req.DryRun)
-	if err != nil && !req.Collect && !errors.Is(err, errLost) && ctx.Err() == nil {
-		p.cfg.Log.Warn().Err(err).Msg("deleting garbage from the bucket failed; the next publication tries again")
-		return done, nil
-	}
-	done.Collected = &collected
 	return done, err
 }
 

@@ -30,11 +30,14 @@ type publication struct {
 	err  error
 }
 
+// work does a publication.
+type work = func(context.Context, Request) (report.Upload, error)
+
 // errAbandoned is the outcome of a publication whose call was cancelled.
 var errAbandoned = errors.New("its call was cancelled")
 
 // do calls work in its turn, or lets a newer call do it.
-func (q *queue) do(ctx context.Context, req Request, work func(context.Context, Request) (report.Upload, error)) (report.Upload, error) {
+func (q *queue) do(ctx context.Context, req Request, work work) (report.Upload, error) {
 	for {
 		p, newer := q.join(req)
 		select {
@@ -93,7 +96,7 @@ func (q *queue) isMine(p *publication, newer chan struct{}) bool {
 }
 
 // run does a publication, unless it was cancelled, and passes the turn on.
-func (q *queue) run(ctx context.Context, p *publication, work func(context.Context, Request) (report.Upload, error)) (done report.Upload, err error) {
+func (q *queue) run(ctx context.Context, p *publication, work work) (done report.Upload, err error) {
 	if err = context.Cause(ctx); err == nil {
 		done, err = work(ctx, p.req)
 	}

@@ -197,7 +197,18 @@ type listed struct {
 
 // list passes the objects below a folder to use.
 func (s *storage) list(ctx context.Context, folder string, use func(listed)) error {
-	after := ""
+	return s.listAfter(ctx, folder, "", func(o listed) bool {
+		use(o)
+		return true
+	})
+}
+
+// listAfter passes the objects below a folder and after a name to use, until it returns
+// false.
+func (s *storage) listAfter(ctx context.Context, folder, after string, use func(listed) bool) error {
+	if after != "" {
+		after = s.prefix + after
+	}
 	return s.do(ctx, "list "+folder, func(ctx context.Context) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -206,7 +217,9 @@ func (s *storage) list(ctx context.Context, folder string, use func(listed)) err
 				return o.Err
 			}
 			after = o.Key
-			use(listed{strings.TrimPrefix(o.Key, s.prefix), infoOf(o)})
+			if !use(listed{strings.TrimPrefix(o.Key, s.prefix), infoOf(o)}) {
+				return nil
+			}
 		}
 		return ctx.Err()
 	})

@@ -128,6 +128,7 @@ func (u *uploads) objectsOf(ctx context.Context, at state, name string) (map[man
 // bring uploads an object unless it is there. One that could soon be deleted as garbage,
 // because the present generation does not name it, is uploaded again.
 func (u *uploads) bring(ctx context.Context, o object, isNamed bool) error {
+	budgetOf(ctx).grow(limitsOfObject)
 	found, err := u.store.head(ctx, bucket.ObjectName(o.id))
 	if err != nil && !errors.Is(err, errNotThere) {
 		return err
@@ -145,6 +146,7 @@ func (u *uploads) bring(ctx context.Context, o object, isNamed bool) error {
 
 // upload sends an object.
 func (u *uploads) upload(ctx context.Context, o object) error {
+	budgetOf(ctx).growFor(o.size)
 	file, err := u.cfg.Objects.Open(o.id)
 	if err != nil {
 		return err

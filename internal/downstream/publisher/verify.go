@@ -105,13 +105,7 @@ type finding struct {
 }
 
 func (v *verification) run(ctx context.Context) (done report.Upload, err error) {
-	if err := v.readTexts(ctx); err != nil {
-		return done, err
-	}
-	if err := v.checkObjects(ctx); err != nil {
-		return done, err
-	}
-	if err := v.dropOutdated(ctx); err != nil {
+	if err := v.look(ctx); err != nil {
 		return done, err
 	}
 	done.Generation = v.at.Generation
@@ -119,6 +113,19 @@ func (v *verification) run(ctx context.Context) (done report.Upload, err error) 
 		return done, nil
 	}
 	return v.queue.do(ctx, Request{Check: true, mend: v}, v.attempt)
+}
+
+// look finds what is missing or damaged.
+func (v *verification) look(ctx context.Context) error {
+	ctx, end := within(ctx, "verifying the bucket", limitsOfVerification)
+	defer end()
+	if err := v.readTexts(ctx); err != nil {
+		return err
+	}
+	if err := v.checkObjects(ctx); err != nil {
+		return err
+	}
+	return v.dropOutdated(ctx)
 }
 
 // readTexts reads the kept generations and their records, and learns which objects there
@@ -237,6 +244,9 @@ func (v *verification) checkObjects(ctx context.Context) error {
 
 // check returns what is wrong with an object. An error says that this is not known.
 func (v *verification) check(ctx context.Context, w *wanted) (isMissing bool, damage, err error) {
+	job := budgetOf(ctx)
+	job.growFor(w.size)
+	job.grow(limits{bytes: 2 * w.size}) // the bytes are read, perhaps twice
 	found, err := v.store.head(ctx, bucket.ObjectName(w.id))
 	switch {
 	case errors.Is(err, errNotThere):

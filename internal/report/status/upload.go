@@ -14,6 +14,9 @@ func Upload(p store.Upload, place string, served int, election *report.ElectionS
 		Place: place, State: report.StatePending, Generation: p.Generation, PublishedAt: timeOrNull(p.PublishedAt),
 		FailingSince: timeOrNull(p.FailingSince), Error: p.Error, Election: election,
 	}
+	if p.Error == "" && p.CollectionError != "" {
+		status.FailingSince, status.Error = timeOrNull(p.CollectionFailingSince), p.CollectionError
+	}
 	if v := p.Verified; !v.At.IsZero() {
 		status.Verification = &report.UploadCheckStatus{At: v.At, Objects: v.Objects, Bytes: v.Bytes, Found: v.Found, Repaired: v.Repaired, First: v.First}
 	}
