@@ -112,6 +112,7 @@ func TestReaderNeverSeesAPartialRelease(t *testing.T) {
 	p.Logged("sync")
 
 	swaps, stop := e2e.Times(20, 200), make(chan struct{})
+	pause := time.Duration(e2e.Times(2, 0)) * time.Millisecond // leaves CPU time to other tests
 	var readers sync.WaitGroup
 	end := sync.OnceFunc(func() {
 		close(stop)
@@ -134,6 +135,7 @@ func TestReaderNeverSeesAPartialRelease(t *testing.T) {
 					t.Error(err)
 					return
 				}
+				time.Sleep(pause)
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"syncd/internal/e2e"
 )
@@ -23,7 +24,7 @@ var soakMeasures = []struct {
 	{"open descriptors", 32}, // idle connections come and go
 	{"goroutines", 64},       // two for each connection
 	{"metrics series", 10},
-	{"state/syncd.db, KiB", 256},
+	{"state/syncd.db, KiB", 4 << 10}, // until its history has 1,000 entries
 	{"files in state/", 0},
 	{"files in partial/", 0},
 	{"objects", 8},
@@ -63,6 +64,7 @@ func sampleOf(p *e2e.Process) sample {
 	h := p.Host
 	h.Helper()
 	h.Eventually("pruning", func() bool {
+		time.Sleep(soakRetainFor / 10)
 		h.Expect(0, "sync", "--quiet")
 		return pruned(h)
 	})

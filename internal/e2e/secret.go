@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"syncd/internal/emulator"
 )
@@ -47,6 +48,7 @@ func (h *Host) SecretFree(where, text string) {
 // CheckSecret looks for the Customer ID in the files of a host, and in its requests
 // to other hosts than the configured one.
 func (h *Host) CheckSecret() {
+	seen := map[uint64]bool{} // inodes: an object has many names
 	_ = filepath.WalkDir(h.Data, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return nil // not there, or not a file
@@ -56,6 +58,11 @@ func (h *Host) CheckSecret() {
 		if err != nil || info.Size() > 1<<20 && !strings.Contains(path, "/state/") {
 			return nil // the provider's random bytes
 		}
+		inode := info.Sys().(*syscall.Stat_t).Ino
+		if seen[inode] {
+			return nil
+		}
+		seen[inode] = true
 		if data, err := os.ReadFile(path); err == nil {
 			h.SecretFree(path, string(data))
 		}

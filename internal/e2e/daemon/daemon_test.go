@@ -532,15 +532,7 @@ func TestControlSocketIsPrivateAndLogLinesAreJSON(t *testing.T) {
 func TestWebServerUsesTLSAndLoginsAndHealthcheckNeedsNeither(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t).WithRace()
-	certificate, authority := e2e.SelfSigned(h)
-	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
-	h.Must(err)
-	h.Write("web.pem", authority+string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})), 0o600)
-	// The password is "open sesame".
-	h.Write("web.yaml", "tls_server_config: {cert_file: web.pem, key_file: web.pem}\nbasic_auth_users:\n  reader: '$2a$04$t.RayMcqGd2LgwmDHSeoVu4z20uTzTQftut21EjpeVg4JAAlukA.a'\n", 0o600)
-	text, err := os.ReadFile(h.Path("syncd.yaml"))
-	h.Must(err)
-	h.Write("syncd.yaml", strings.Replace(string(text), "127.0.0.1:0}", "127.0.0.1:0, web_config: web.yaml}", 1), 0o600)
+	authority := useTLS(h)
 	p := h.Daemon()
 	p.Logged("sync")
 
@@ -624,13 +616,22 @@ func TestSIGUSR1BehindABurstOfSIGHUPsIsNotLost(t *testing.T) {
 	p.Terminate()
 }
 
-// useWebConfig writes web.yaml, with basic auth, and configures it.
-func useWebConfig(h *e2e.Host) {
+// useWebConfig writes web.yaml, with basic auth and further lines, and configures it.
+func useWebConfig(h *e2e.Host, more string) {
 	h.Helper()
-	h.Write("web.yaml", webUsers, 0o600)
-	text, err := os.ReadFile(h.Path("syncd.yaml"))
+	h.Write("web.yaml", webUsers+more, 0o600)
+	h.Write("syncd.yaml", strings.Replace(string(h.Read("syncd.yaml")), "127.0.0.1:0}", "127.0.0.1:0, web_config: web.yaml}", 1), 0o644)
+}
+
+// useTLS is useWebConfig with a certificate of an authority, which it returns.
+func useTLS(h *e2e.Host) (authority string) {
+	h.Helper()
+	certificate, authority := e2e.SelfSigned(h)
+	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
 	h.Must(err)
-	h.Write("syncd.yaml", strings.Replace(string(text), "127.0.0.1:0}", "127.0.0.1:0, web_config: web.yaml}", 1), 0o644)
+	h.Write("web.pem", authority+string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})), 0o600)
+	useWebConfig(h, "tls_server_config: {cert_file: web.pem, key_file: web.pem}\n")
+	return authority
 }
 
 // webUsers lets reader in, whose password is "open sesame".
@@ -639,7 +640,7 @@ const webUsers = "basic_auth_users: {reader: '$2a$04$t.RayMcqGd2LgwmDHSeoVu4z20u
 func TestSIGHUPWithABadWebConfigSaysThatTheOldOneStays(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t).WithRace()
-	useWebConfig(h)
+	useWebConfig(h, "")
 	p := h.Daemon()
 	const refused = "http.web_config not reloaded: the old one stays in force"
 	h.Write("web.yaml", "hunter2: hunter2\n", 0o600)
@@ -670,14 +671,8 @@ func TestSIGHUPWithABadWebConfigSaysThatTheOldOneStays(t *testing.T) {
 func TestEveryLineOfALogIsJSON(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t).WithRace()
-	certificate, authority := e2e.SelfSigned(h)
-	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
-	h.Must(err)
-	h.Write("web.pem", authority+string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})), 0o600)
-	h.Write("web.yaml", "tls_server_config: {cert_file: web.pem, key_file: web.pem}\nbasic_auth_users: {reader: '$2a$04$t.RayMcqGd2LgwmDHSeoVu4z20uTzTQftut21EjpeVg4JAAlukA.a'}\n", 0o600)
-	plain, err := os.ReadFile(h.Path("syncd.yaml"))
-	h.Must(err)
-	h.Write("syncd.yaml", strings.Replace(string(plain), "127.0.0.1:0}", "127.0.0.1:0, web_config: web.yaml}", 1), 0o644)
+	plain := h.Read("syncd.yaml")
+	useTLS(h)
 	p := h.Daemon()
 	code, _ := p.Get("/metrics")
 	e2e.Same(h, "plain http to a TLS port", 400, code)

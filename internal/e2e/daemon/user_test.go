@@ -66,7 +66,7 @@ func TestRootReadsItsOwnFilesBeforeItBecomesTheOwner(t *testing.T) {
 	h := e2e.AsRoot(t)
 	h.Must(os.Mkdir(h.Data, 0o755))
 	h.Must(os.Chown(h.Data, e2e.OtherUID, e2e.OtherGID))
-	useWebConfig(h)
+	useWebConfig(h, "")
 	p := h.Daemon()
 	p.Logged("sync")
 	code, _ := p.Get("/metrics")
@@ -87,7 +87,7 @@ func TestCertificateThatTheOwnerCannotReadIsRefusedAtTheStart(t *testing.T) {
 	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
 	h.Must(err)
 	h.Write("web.pem", authority+string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})), 0o600)
-	useWebConfig(h)
+	useWebConfig(h, "")
 	h.Write("web.yaml", "tls_server_config: {cert_file: web.pem, key_file: web.pem}\n", 0o600)
 	h.Contains("run", h.Expect(2, "run").Stderr, "http.web_config", "cert_file", "permission denied", "owner of data_dir")
 }

@@ -173,10 +173,10 @@ func TestSlowFollowerKeepsItsRelease(t *testing.T) {
 	u := newUpstream(t, []string{"m"}, "keep: 1h")
 	u.Settings.More += "retain: 0\nretain_for: 0s\n"
 	u.Configure()
-	month := func(seed uint64) emulator.File {
-		return emulator.File{Name: "file.dat", Content: emulator.Random(seed, 48<<20)}
+	month := func(seed uint64, size int64) emulator.File {
+		return emulator.File{Name: "file.dat", Content: emulator.Random(seed, size)}
 	}
-	u.Provider.SetManifest("m", "2026.10", month(1))
+	u.Provider.SetManifest("m", "2026.10", month(1, 48<<20)) // more than the buffers of sockets take
 	f := u.follow("slow", "")
 	f.Settings.More = "transfers: {bandwidth: 8MiB}"
 	f.Configure()
@@ -191,7 +191,7 @@ func TestSlowFollowerKeepsItsRelease(t *testing.T) {
 	f.Eventually("a partial download", func() bool { return partial() > 0 })
 	slow.Signal(syscall.SIGSTOP)
 	for n, release := range []string{"2026.11", "2026.12"} {
-		u.Provider.SetManifest("m", release, month(uint64(n)+2))
+		u.Provider.SetManifest("m", release, month(uint64(n)+2, 6<<20))
 		onDemand(up)
 		e2e.Same(u.Host, "served", release, releaseOf(u.Host))
 	}

@@ -94,7 +94,7 @@ func outOfQuota(t *testing.T, wait time.Duration) (*e2e.Host, *quota) {
 func TestRestartLoopHonoursRetryAfter(t *testing.T) {
 	t.Parallel()
 	h, q := outOfQuota(t, time.Second)
-	wanted, restarts := e2e.Times(300, 10_000), e2e.Times(5, 50)
+	wanted, restarts := e2e.Times(150, 10_000), e2e.Times(5, 50)
 	p := h.Daemon()
 	for n := 1; n <= restarts; n++ {
 		h.Eventually("answers", func() bool { answers, _, _ := q.account(); return answers >= n*wanted/restarts })

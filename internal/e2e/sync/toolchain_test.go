@@ -13,8 +13,8 @@ import (
 	"syncd/internal/emulator"
 )
 
-// wholeToolchain selects all of $GOROOT/src, over 10,000 files. With the race detector
-// that takes a minute.
+// wholeToolchain selects all of $GOROOT/src, over 10,000 files, and the compiled tools.
+// With the race detector that takes a minute.
 const wholeToolchain = "SYNCD_E2E_WHOLE_GOROOT"
 
 // TestGoToolchainIsMirroredByteForByte mirrors thousands of real files, some of them
@@ -25,12 +25,12 @@ func TestGoToolchainIsMirroredByteForByte(t *testing.T) {
 		t.Skipf("NOT TESTED: no Go toolchain: %v", err)
 	}
 	goroot := strings.TrimSpace(string(out))
-	src, pkg := filepath.Join(goroot, "src", "cmd", "go"), filepath.Join(goroot, "pkg")
+	src, pkg := filepath.Join(goroot, "src", "cmd", "go"), filepath.Join(goroot, "pkg", "include")
 	switch {
 	case testing.Short():
-		src, pkg = filepath.Join(goroot, "src", "net"), filepath.Join(goroot, "pkg", "include")
+		src = filepath.Join(goroot, "src", "net")
 	case os.Getenv(wholeToolchain) != "":
-		src = filepath.Join(goroot, "src")
+		src, pkg = filepath.Join(goroot, "src"), filepath.Join(goroot, "pkg")
 	}
 	sources := map[string]string{"go_src/2026.10": src, "go_pkg/2026.09": pkg}
 	root := e2e.NewDir(t)
