@@ -18,8 +18,7 @@ import (
 func TestKillAtAnyMomentLeavesACompleteGeneration(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t, soakManifests...)
-	h.Settings.More = "retain: 0\nretain_for: 0s" // so that pruning is under way too
-	h.Configure()
+	h.ConfigureWith("retain: 0\nretain_for: 0s") // so that pruning is under way too
 	publishNumbered(h, 1)
 	h.Sync(0)
 	publishNumbered(h, 2)
@@ -105,8 +104,7 @@ func TestReaderNeverSeesAPartialRelease(t *testing.T) {
 	t.Parallel()
 	const retainFor = 5 * time.Second // long enough for readers, and pruning still runs
 	h := e2e.NewHost(t, "m", "n").WithRace()
-	h.Settings.More = fmt.Sprintf("retain: 0\nretain_for: %s", retainFor)
-	h.Configure()
+	h.ConfigureWith(fmt.Sprintf("retain: 0\nretain_for: %s", retainFor))
 	paths := publishMarked(h, 1)
 	p := h.Daemon()
 	p.Logged("sync")

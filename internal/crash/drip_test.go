@@ -16,8 +16,7 @@ import (
 func dripping(t *testing.T) (*e2e.Host, *e2e.Process) {
 	t.Helper()
 	h := e2e.NewHost(t, "fine", "slow")
-	h.Settings.More = "transfers: {publish_after: 1s}"
-	h.Configure()
+	h.ConfigureWith("transfers: {publish_after: 1s}")
 	provideFine(h, "2026.10", "first")
 	var drops []emulator.File
 	for i := range 70 { // more small files than are downloaded at once, and more large ones than transfers.files

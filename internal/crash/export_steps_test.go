@@ -73,8 +73,7 @@ func (s *exportSteps) host(t *testing.T) *e2e.Host {
 		h.Must(syscall.Mount("tmpfs", h.Path("srv"), "tmpfs", 0, "size=4m,mode=755"))
 		t.Cleanup(func() { h.Must(syscall.Unmount(h.Path("srv"), syscall.MNT_DETACH)) })
 	}
-	h.Settings.More = exportSettings(h, "layout: flat")
-	h.Configure()
+	h.ConfigureWith(exportSettings(h, "layout: flat"))
 	h.Sync(0)
 	s.change(h)
 	h.Configure()

@@ -49,8 +49,7 @@ func TestFaultAtAnyStepLosesNoEvent(t *testing.T) {
 
 // logEvents configures a hook that writes each event to a file of the host.
 func logEvents(h *e2e.Host) {
-	h.Settings.More = "hooks:\n  - {name: log, on: [activated], command: [/bin/sh, -c, 'echo \"$SYNCD_RELEASE $SYNCD_EVENT_ID\" >>\"$0\"', " + h.Path("events") + "]}\n"
-	h.Configure()
+	h.ConfigureWith("hooks:\n  - {name: log, on: [activated], command: [/bin/sh, -c, 'echo \"$SYNCD_RELEASE $SYNCD_EVENT_ID\" >>\"$0\"', " + h.Path("events") + "]}\n")
 }
 
 // copied returns another host in the same state, with the same provider.

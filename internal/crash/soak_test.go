@@ -43,8 +43,7 @@ func TestSoakStaysFlatAndLosesNothing(t *testing.T) {
 	h.Settings.Elapsed = "30s" // longer than any fault of the soak
 	// The audit drops its records at once. With the default of two years, state/ would
 	// grow during the whole test.
-	h.Settings.More = fmt.Sprintf("schedule: \"@every 1h\"\nretain: 2\nretain_for: %s\naudit: {keep: 1ms}", soakRetainFor)
-	h.Configure()
+	h.ConfigureWith(fmt.Sprintf("schedule: \"@every 1h\"\nretain: 2\nretain_for: %s\naudit: {keep: 1ms}", soakRetainFor))
 	s := &soak{Host: h, random: e2e.NewRandom(t), done: map[string]int{}}
 	s.publish()
 	s.p = h.Daemon()

@@ -271,8 +271,7 @@ func TestRetentionMakesRoomForARelease(t *testing.T) {
 			}
 			e2e.Same(h, "revisions", 3, len(e2e.NamesIn(h, filepath.Join(h.Data, "revisions", "m"))))
 			before := h.Published("m")
-			h.Settings.More = row.more
-			h.Configure()
+			h.ConfigureWith(row.more)
 			offerMiB(h, "2026.04", 4, 4)
 			h.Downloads()
 			dry := h.Expect(row.code, "sync", "--dry-run", "--json")

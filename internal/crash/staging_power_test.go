@@ -18,8 +18,7 @@ func TestPowerCutsOfStagingAndActivating(t *testing.T) {
 	onEachMachine(t, func(t *testing.T, d *disk) {
 		c := &stagingCuts{Host: e2e.NewHost(t, "m", "n"), disk: d, random: e2e.NewRandom(t)}
 		c.Data = filepath.Join(d.root(), "data")
-		c.Settings.More = "retain: 0\nretain_for: 0s\nactivate: manual\ngate: {command: [" + c.Path("gate.sh") + "]}\ngroups: [{name: g, manifests: [m, n]}]"
-		c.Configure()
+		c.ConfigureWith("retain: 0\nretain_for: 0s\nactivate: manual\ngate: {command: [" + c.Path("gate.sh") + "]}\ngroups: [{name: g, manifests: [m, n]}]")
 		c.Write("gate.sh", "#!/bin/sh\n"+e2e.NotesWhatItPasses(c.Path("passed"))+"\n", 0o755)
 		for range e2e.Times(2, 50) {
 			c.round()

@@ -97,8 +97,7 @@ func (s *stepped) staged() *stepped {
 func newStepped(t *testing.T) *stepped {
 	t.Helper()
 	s := &stepped{Host: e2e.NewHost(t, "m", "n"), sums: map[string]bool{}}
-	s.Settings.More = "retain: 0\nretain_for: 0s\ntransfers: {files: 1}\nviews: [{name: v, layout: flat, hash_files: true}]" // so that pruning is among the steps
-	s.Configure()
+	s.ConfigureWith("retain: 0\nretain_for: 0s\ntransfers: {files: 1}\nviews: [{name: v, layout: flat, hash_files: true}]") // so that pruning is among the steps
 	// Files of unknown size come one by one, so that the order of the steps is fixed.
 	s.Provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Metadata/*"})
 	file := func(name, text string) emulator.File { return emulator.File{Name: name, Content: emulator.Text(text)} }

@@ -59,6 +59,5 @@ func WantPassed(h *Host, file string) {
 func (h *Host) WithGate(script, more string) {
 	h.Helper()
 	h.Write("gate.sh", "#!/bin/sh\n"+script+"\n", 0o755)
-	h.Settings.More = "gate: {command: [" + h.Path("gate.sh") + "], timeout: 1m" + more + "}"
-	h.Configure()
+	h.ConfigureWith("gate: {command: [" + h.Path("gate.sh") + "], timeout: 1m" + more + "}")
 }

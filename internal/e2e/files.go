@@ -78,8 +78,7 @@ func (h *Host) Served() (names []string) {
 func SlowFile(t *testing.T) *Host {
 	t.Helper()
 	h := NewHost(t, "big").WithRace()
-	h.Settings.More = "transfers: {segments: 1}"
-	h.Configure()
+	h.ConfigureWith("transfers: {segments: 1}")
 	h.Provider.SetManifest("big", "2026.10",
 		emulator.File{Name: "small", Content: emulator.Text("small")},
 		emulator.File{Name: "big.dat", Content: emulator.Random(7, 64<<20)})

@@ -155,6 +155,13 @@ func (h *Host) Configure() {
 	h.Write("syncd.yaml", b.String(), 0o644)
 }
 
+// ConfigureWith writes the configuration file with further top-level keys.
+func (h *Host) ConfigureWith(more string) {
+	h.Helper()
+	h.Settings.More = more
+	h.Configure()
+}
+
 // Command is `syncd --config FILE ARGS…`, not started yet.
 func (h *Host) Command(args ...string) *exec.Cmd { return h.commandOf(h.Binary, args...) }
 

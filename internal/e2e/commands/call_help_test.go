@@ -40,8 +40,7 @@ func TestHelpOfAHashNamesItsType(t *testing.T) {
 func TestHelpShowsTheConfiguredPrefix(t *testing.T) {
 	t.Parallel()
 	h := withServices(e2e.NewHost(t))
-	h.Settings.More = strings.Replace(h.Settings.More, "prefix: Provider", "prefix: Acme", 1)
-	h.Configure()
+	h.ConfigureWith(strings.Replace(h.Settings.More, "prefix: Provider", "prefix: Acme", 1))
 	change := h.Expect(0, "call", "contribution", "changeMAK", "--help").Stdout
 	h.Contains("help", change, "AcmeAddressKey*", "Acme in names is services.prefix", "Current and ChangeTo must have the same keys", "Filled in, leave out: CustomerID (the Customer ID)")
 	h.Contains("help", h.Expect(0, "call", "list", "MAK/doLookup", "--help").Stdout, "BaseAcmeAddressKey")

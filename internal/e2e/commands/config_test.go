@@ -67,8 +67,7 @@ func TestConfigErrorsNamePositionAndKeyButNoSecret(t *testing.T) {
 func TestConfigCheckReportsAllProblemsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t)
-	h.Settings.More = "retain: -1\njitter: soon"
-	h.Configure()
+	h.ConfigureWith("retain: -1\njitter: soon")
 	h.Contains("stderr", h.Expect(2, "config", "check").Stderr, "retain", "jitter")
 }
 
@@ -158,19 +157,16 @@ func TestMissingCAFileFailsConfigCheck(t *testing.T) {
 	h.Configure()
 	h.Contains("stderr", h.Expect(2, "config", "check").Stderr, "syncd.yaml: source: ca_file ", "no such file", ": name a PEM file")
 	h.Settings.Source = ""
-	h.Settings.More = "services: {list: {url: 'https://list.example.net', ca_file: absent.pem}, property: {url: 'https://property.example.net'}}"
-	h.Configure()
+	h.ConfigureWith("services: {list: {url: 'https://list.example.net', ca_file: absent.pem}, property: {url: 'https://property.example.net'}}")
 	h.Contains("stderr", h.Expect(2, "config", "check").Stderr, "services.list: ca_file ", "no such file")
-	h.Settings.More = "services: {autocomplete: {jsonp_url: 'https://autocomplete.example.net/jsonp'}}"
-	h.Configure()
+	h.ConfigureWith("services: {autocomplete: {jsonp_url: 'https://autocomplete.example.net/jsonp'}}")
 	h.Expect(0, "config", "check")
 }
 
 func TestBadMapFilesFailConfigCheck(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t)
-	h.Settings.More = "views: [{name: refdata, layout: map, map_files: {dq_addr_data: a.map}}]"
-	h.Configure()
+	h.ConfigureWith("views: [{name: refdata, layout: map, map_files: {dq_addr_data: a.map}}]")
 	h.Contains("stderr", h.Expect(2, "config", "check").Stderr, "views[0].map_files", "no such file")
 	h.Write("a.map", "mdAddr.dat|DATA|ANY|ANY|ANY|/etc/passwd\n", 0o600)
 	h.Contains("stderr", h.Expect(2, "config", "check").Stderr, "views[0].map_files", "line 1", "mdAddr.dat", "is absolute")

@@ -130,8 +130,7 @@ func TestSIGHUPWithABrokenConfigurationChangesNothing(t *testing.T) {
 	h := e2e.NewHost(t).WithRace()
 	p := h.Daemon()
 	p.Logged("sync")
-	h.Settings.More = "schedule: " + e2e.CustomerID
-	h.Configure()
+	h.ConfigureWith("schedule: " + e2e.CustomerID)
 	p.Signal(syscall.SIGHUP)
 	event := p.Logged("configuration not reloaded: the old one stays in force")
 	h.Contains("error", fmt.Sprint(event["error"]), "syncd.yaml:", "schedule")
@@ -495,8 +494,7 @@ func promtool(t *testing.T, text string) {
 func TestScheduledPollCostsOneConditionalRequest(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t).WithRace()
-	h.Settings.More = `schedule: "@every 1s"`
-	h.Configure()
+	h.ConfigureWith(`schedule: "@every 1s"`)
 	p := h.Daemon()
 	p.Logged("sync")
 	h.Eventually("a poll", func() bool {

@@ -96,8 +96,7 @@ func TestUnprivilegedUserCanDoEverything(t *testing.T) {
 	t.Parallel()
 	h := e2e.AsRoot(t)
 	h.Settings.Manifests = []string{"dq_addr_data", "dq_addr_bins"}
-	h.Settings.More = "retain: 0\nretain_for: 0s"
-	h.Configure()
+	h.ConfigureWith("retain: 0\nretain_for: 0s")
 	h.Binary = e2e.CopyBinary(h)
 	h.As = &syscall.Credential{Uid: e2e.OtherUID, Gid: e2e.OtherGID}
 	for _, path := range []string{h.Dir, h.Path("id")} {
@@ -123,8 +122,7 @@ func TestUnprivilegedUserCanDoEverything(t *testing.T) {
 	h.Flip("dq_addr_data/ews.txt")
 	h.Expect(0, "verify", "--repair")
 	h.Expect(0, "status")
-	h.Settings.More = ""
-	h.Configure()
+	h.ConfigureWith("")
 	h.Provider.AdvanceSample()
 	p := h.Daemon()
 	p.Logged("sync")

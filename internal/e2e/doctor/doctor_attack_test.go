@@ -94,8 +94,7 @@ func TestDoctorGivesAwayNothingButTheDataDir(t *testing.T) {
 	h := e2e.AsRoot(t)
 	h.Environ = []string{"SYSTEMD_UNIT_PATH=" + h.Path("units")}
 	h.Write("id", e2e.CustomerID, 0o644)
-	h.Settings.More = fmt.Sprintf("views:\n  - {name: v, manifests: [dq_addr_data], export: %q}", h.Path("foreign", "geo"))
-	h.Configure()
+	h.ConfigureWith(fmt.Sprintf("views:\n  - {name: v, manifests: [dq_addr_data], export: %q}", h.Path("foreign", "geo")))
 	h.Must(os.Mkdir(h.Path("foreign"), 0o755))
 	giveData(h, e2e.OtherUID, e2e.OtherGID, 0o755)
 	h.Write("secret", "", 0o600)
@@ -108,8 +107,7 @@ func TestDoctorGivesAwayNothingButTheDataDir(t *testing.T) {
 		return all
 	}
 	h.Contains("for an export", steps(), "install -d -o")
-	h.Settings.More = ""
-	h.Configure()
+	h.ConfigureWith("")
 	h.Sync(0)
 	h.Must(os.Symlink(h.Path("secret"), filepath.Join(h.Data, "state", "x; touch PWNED #")))
 	e2e.Same(h, "for a file in state", fmt.Sprintf("run `chown -R %d: %s`, and let the user pass through the folders above it\n", e2e.OtherUID, h.Data), steps())

@@ -21,8 +21,7 @@ import (
 func serves(h *e2e.Host, more string) (listen string) {
 	h.Helper()
 	listen = e2e.FreeAddress(h)
-	h.Settings.More = fmt.Sprintf("serve: {listen: %q, %s}", listen, strings.ReplaceAll(more, "LISTEN", listen))
-	h.Configure()
+	h.ConfigureWith(fmt.Sprintf("serve: {listen: %q, %s}", listen, strings.ReplaceAll(more, "LISTEN", listen)))
 	return listen
 }
 
@@ -60,8 +59,7 @@ var sickServers = []sick{
 		breakIt: func(h *e2e.Host) {
 			h.Must(os.Chmod(h.Path("id"), 0o644))
 			giveData(h, e2e.OtherUID, e2e.OtherGID, 0o755)
-			h.Settings.More = `serve: {listen: "127.0.0.1:443", public_url: "http://127.0.0.1"}`
-			h.Configure()
+			h.ConfigureWith(`serve: {listen: "127.0.0.1:443", public_url: "http://127.0.0.1"}`)
 		}},
 	{name: "web_config of serve that is missing", check: "files", says: []string{"serve.web_config", "no such file"},
 		breakIt: func(h *e2e.Host) { serves(h, loopbackOnly+", web_config: none.yml") }},
@@ -145,8 +143,7 @@ func TestDoctorGivesHintsAboutTheServerForFollowers(t *testing.T) {
 	hints("the certificate of serve.web_config expires at", "says http, but serve.listen")
 	serves(h, `ids_file: ids, web_config: tls.yml, public_url: "https://name.invalid"`)
 	hints("is not for serve.public_url", "serve.public_url https://name.invalid: the name cannot be resolved from here")
-	h.Settings.More = fmt.Sprintf(`serve: {listen: ":0", ids_file: ids, public_url: "http://127.0.0.1:%d"}`, 1)
-	h.Configure()
+	h.ConfigureWith(fmt.Sprintf(`serve: {listen: ":0", ids_file: ids, public_url: "http://127.0.0.1:%d"}`, 1))
 	hints("leads every follower to itself")
 
 	serves(h, `ids_file: ids, public_url: "http://`+e2e.FreeAddress(h)+`"`)

@@ -198,8 +198,7 @@ func patientStore(t *testing.T, store *buckettest.Server, publishes bool) *e2e.F
 	f := &e2e.FollowerHost{Host: e2e.NewHost(t, "m"), Store: store, Front: buckettest.NewFront(t, store)}
 	f.Provider.SetManifest("m", "2026.10", emulator.File{Name: "m.dat", Content: emulator.Random(1, 1<<10)})
 	if publishes {
-		f.Settings.More = fmt.Sprintf("publish: {s3: {endpoint: %q, bucket: refdata, prefix: %s/}}", f.Front.Endpoint, filepath.Base(f.Dir))
-		f.Configure()
+		f.ConfigureWith(fmt.Sprintf("publish: {s3: {endpoint: %q, bucket: refdata, prefix: %s/}}", f.Front.Endpoint, filepath.Base(f.Dir)))
 		f.Cleanup(f.KeyFree)
 	} else {
 		f.Follow()

@@ -204,14 +204,12 @@ var sicknesses = []sick{
 	{name: "gate that the unit does not let run", check: "sandbox", says: []string{"gate", "NoExecPaths="},
 		breakIt: func(h *e2e.Host) {
 			h.Write("check", "#!/bin/sh\n", 0o755)
-			h.Settings.More = fmt.Sprintf("gate: {command: [%q]}", h.Path("check"))
-			h.Configure()
+			h.ConfigureWith(fmt.Sprintf("gate: {command: [%q]}", h.Path("check")))
 			unit(h, "NoExecPaths=/", "ExecPaths=/usr")
 		}},
 	{name: "secret of a hook that the unit does not load", check: "files", says: []string{"does not load the credential hook_secret"},
 		breakIt: func(h *e2e.Host) {
-			h.Settings.More = `hooks: [{on: [activated], webhook: "https://ops.example.net/Secret77", secret_file: /run/credentials/syncd.service/hook_secret}]`
-			h.Configure()
+			h.ConfigureWith(`hooks: [{on: [activated], webhook: "https://ops.example.net/Secret77", secret_file: /run/credentials/syncd.service/hook_secret}]`)
 			unit(h)
 		}},
 	{name: "unit that does not let the daemon write", check: "sandbox", says: []string{"data_dir", "ProtectSystem=strict"},
@@ -222,8 +220,7 @@ var sicknesses = []sick{
 		breakIt: func(h *e2e.Host) { unit(h, "PrivateTmp=yes") }},
 	{name: "group of the files that the unit's user namespace lacks", check: "sandbox", says: []string{"permissions.group", "PrivateUsers="},
 		breakIt: func(h *e2e.Host) {
-			h.Settings.More = "permissions: {group: '23456'}"
-			h.Configure()
+			h.ConfigureWith("permissions: {group: '23456'}")
 			unit(h, "PrivateUsers=yes")
 		}},
 	{name: "unit whose user does not exist", check: "user", says: []string{`no user "nosuchuser"`},
@@ -393,8 +390,7 @@ func TestDoctorPrintsNoSecret(t *testing.T) {
 	h.Write("hook_secret", "whsec_MfKQ9r8GKYqTwUPD8I7BmWXMaoOT3v0N", 0o644)
 	h.Settings.Source = "proxy: http://user:Password77@" + strings.TrimPrefix(h.Provider.URL(), "http://") + "/"
 	h.Settings.URL = strings.Replace(h.Settings.URL, "//", "//basic:Password78@", 1) + "?token=Token79"
-	h.Settings.More = `hooks: [{on: [activated, failed], webhook: "http://127.0.0.1:1/Token80?key=Token81", secret_file: hook_secret}]`
-	h.Configure()
+	h.ConfigureWith(`hooks: [{on: [activated, failed], webhook: "http://127.0.0.1:1/Token80?key=Token81", secret_file: hook_secret}]`)
 	h.Syncd("sync")
 	out := ""
 	for _, args := range [][]string{{"doctor"}, {"doctor", "--json"}} {
@@ -435,15 +431,13 @@ func TestDoctorJudgesAlertsOfTheRunningDaemon(t *testing.T) {
 	h := patientHost(t)
 	p := h.Daemon()
 	p.Logged("sync")
-	h.Settings.More = "nosuchkey: 1"
-	h.Configure()
+	h.ConfigureWith("nosuchkey: 1")
 	p.Signal(syscall.SIGHUP)
 	h.Eventually("a failed reload", func() bool {
 		_, metrics := p.Get("/metrics")
 		return strings.Contains(metrics, "syncd_config_last_reload_successful 0")
 	})
-	h.Settings.More = ""
-	h.Configure()
+	h.ConfigureWith("")
 	first := doctor(h, 1).Findings[0]
 	e2e.Same(h, "check", "alerts", first.Check)
 	h.Contains("text", first.Text, "SyncdReloadFailed", "this host")

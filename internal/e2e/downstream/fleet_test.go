@@ -110,8 +110,7 @@ func TestTwentyFollowersOutliveTheirUpstream(t *testing.T) {
 	var followers []*e2e.Host
 	for n := range 20 {
 		f := u.follow(fmt.Sprintf("h%02d", n), "")
-		f.Settings.More = `schedule: "@every 1s"`
-		f.Configure()
+		f.ConfigureWith(`schedule: "@every 1s"`)
 		followers = append(followers, f)
 	}
 	up.Signal(syscall.SIGHUP) // for the ids
@@ -178,8 +177,7 @@ func TestSlowFollowerKeepsItsRelease(t *testing.T) {
 	}
 	u.Provider.SetManifest("m", "2026.10", month(1, 48<<20)) // more than the buffers of sockets take
 	f := u.follow("slow", "")
-	f.Settings.More = "transfers: {bandwidth: 8MiB}"
-	f.Configure()
+	f.ConfigureWith("transfers: {bandwidth: 8MiB}")
 	up := u.Daemon()
 	up.Logged("sync")
 
@@ -214,8 +212,7 @@ func TestRingStopsAfterThreeOfTwentyRefuse(t *testing.T) {
 	for n := range 20 {
 		f := u.follow(fmt.Sprintf("canary%02d", n), "canary")
 		if n%7 == 0 {
-			f.Settings.More = `gate: {command: [sh, -c, 'test "$SYNCD_RELEASE" != 2026.11']}`
-			f.Configure()
+			f.ConfigureWith(`gate: {command: [sh, -c, 'test "$SYNCD_RELEASE" != 2026.11']}`)
 		}
 		canaries = append(canaries, f)
 	}

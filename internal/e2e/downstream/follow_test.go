@@ -77,8 +77,7 @@ func TestFollowerThatIsKilledContinuesItsDownload(t *testing.T) {
 	running.Signal(syscall.SIGKILL)
 	running.Wait()
 
-	f.Settings.More = ""
-	f.Configure()
+	f.ConfigureWith("")
 	f.Front.Requests()
 	f.Expect(0, "sync")
 	e2e.Same(f.Host, "digest", f.Digest(strings.NewReader(content)), f.Published("m")["m.dat"])
@@ -165,8 +164,7 @@ func TestFollowerOfABucketServesOtherHosts(t *testing.T) {
 	t.Parallel()
 	f := e2e.NewFollower(t, "m")
 	address := e2e.FreeAddress(f.Host)
-	f.Settings.More = fmt.Sprintf("serve: {listen: %q, public_url: %q}", address, "http://"+address)
-	f.Configure()
+	f.ConfigureWith(fmt.Sprintf("serve: {listen: %q, public_url: %q}", address, "http://"+address))
 	put(f, 1, "2026.10", map[string]string{"a.dat": "a", "b.dat": "b"})
 	f.Daemon()
 	f.Eventually("the release", func() bool { return f.Current() != "" })
@@ -183,8 +181,7 @@ func TestPublisherIsTheOnlyOneThatAsksTheProvider(t *testing.T) {
 	f := e2e.NewFollower(t, "m")
 	publisher := e2e.NewHostOf(t, f.Provider, "m")
 	publisher.Environ, publisher.Settings.Elapsed = f.Environ, "60s"
-	publisher.Settings.More = "publish: " + "{" + f.Settings.Bucket + "}"
-	publisher.Configure()
+	publisher.ConfigureWith("publish: " + "{" + f.Settings.Bucket + "}")
 	f.Settings.Elapsed = "60s"
 	f.Configure()
 	others := []*e2e.FollowerHost{f, twin(f), twin(f)}

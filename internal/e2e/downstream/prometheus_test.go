@@ -45,12 +45,10 @@ func TestShippedAlertsFireAndResolveInPrometheus(t *testing.T) {
 	p.Signal(syscall.SIGUSR1)
 	m.wantAlert("SyncdRefused", "")
 
-	h.Settings.More = "schedule: never"
-	h.Configure()
+	h.ConfigureWith("schedule: never")
 	p.Signal(syscall.SIGHUP)
 	m.wantAlert("SyncdReloadFailed", "firing")
-	h.Settings.More = ""
-	h.Configure()
+	h.ConfigureWith("")
 	p.Signal(syscall.SIGHUP)
 	m.wantAlert("SyncdReloadFailed", "")
 

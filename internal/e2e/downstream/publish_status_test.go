@@ -73,8 +73,7 @@ func TestStatusSaysWhatIsPublished(t *testing.T) {
 	p.Contains("explain", p.Expect(0, "explain").Stdout, "publish: generation 2 in ")
 	daemon.Terminate()
 
-	p.Settings.More = strings.Replace(p.Settings.More, "mirror/", "other/", 1)
-	p.Configure()
+	p.ConfigureWith(strings.Replace(p.Settings.More, "mirror/", "other/", 1))
 	e2e.Same(p.Host, "of another place", "pending", publishStatusOf(p.Host).State)
 }
 

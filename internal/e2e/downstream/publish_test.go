@@ -42,8 +42,7 @@ func publisherOf(h *e2e.Host, store *buckettest.Server) *publisherHost {
 
 // publishWith configures publish with further keys of the file.
 func (p *publisherHost) publishWith(more string) {
-	p.Settings.More = fmt.Sprintf("publish: {s3: {endpoint: %q, bucket: %s, prefix: mirror/, region: %s}}\n%s", p.front.Endpoint, buckettest.Bucket, buckettest.Region, more)
-	p.Configure()
+	p.ConfigureWith(fmt.Sprintf("publish: {s3: {endpoint: %q, bucket: %s, prefix: mirror/, region: %s}}\n%s", p.front.Endpoint, buckettest.Bucket, buckettest.Region, more))
 }
 
 // bucketHasNoSecret expects no Customer ID and no key in the bucket.
@@ -270,8 +269,7 @@ func TestAReloadChangesWhereADaemonPublishes(t *testing.T) {
 		return err == nil
 	})
 	daemon.Logged("sync")
-	p.Settings.More = strings.Replace(p.Settings.More, "mirror/", "other/", 1)
-	p.Configure()
+	p.ConfigureWith(strings.Replace(p.Settings.More, "mirror/", "other/", 1))
 	daemon.Signal(syscall.SIGHUP)
 	daemon.Logged("configuration reloaded")
 	e2e.Same(p.Host, "holder of the first lease", "", p.lease().Holder)

@@ -18,8 +18,7 @@ func exportHost(t *testing.T) (h *e2e.Host, folder string) {
 	t.Helper()
 	h = e2e.NewHost(t, "m")
 	folder = h.Path("srv", "refdata")
-	h.Settings.More = "views:\n  - {name: refdata, hash_files: true, export: " + folder + "}\n  - {name: flat, layout: flat, export: " + h.Path("srv", "flat") + "}"
-	h.Configure()
+	h.ConfigureWith("views:\n  - {name: refdata, hash_files: true, export: " + folder + "}\n  - {name: flat, layout: flat, export: " + h.Path("srv", "flat") + "}")
 	publishText(h, "2026.10", "one")
 	return h, folder
 }
@@ -172,8 +171,7 @@ func TestChangeOfLayoutIsOneExchange(t *testing.T) {
 	t.Parallel()
 	h, folder := exportHost(t)
 	h.Sync(0)
-	h.Settings.More = strings.Replace(h.Settings.More, "hash_files: true", "layout: native", 1)
-	h.Configure()
+	h.ConfigureWith(strings.Replace(h.Settings.More, "hash_files: true", "layout: native", 1))
 	h.Sync(0)
 	if data, err := os.ReadFile(filepath.Join(folder, "us.dat")); err != nil || string(data) != "one" {
 		t.Errorf("%q, %v", data, err)
@@ -190,8 +188,7 @@ func TestFolderOfAnotherUserIsReplacedInADirectoryOfSyncd(t *testing.T) {
 		h := e2e.AsRoot(t)
 		h.Settings.Manifests = []string{"m"}
 		folder := h.Path("srv", "refdata")
-		h.Settings.More = "views: [{name: refdata, layout: flat, export: " + folder + "}]"
-		h.Configure()
+		h.ConfigureWith("views: [{name: refdata, layout: flat, export: " + folder + "}]")
 		publishText(h, "2026.10", "one")
 		h.Must(os.MkdirAll(folder, 0o755))
 		if file != "" {

@@ -15,8 +15,7 @@ import (
 func mappedHost(t *testing.T) *e2e.Host {
 	t.Helper()
 	h := e2e.NewHost(t, "m")
-	h.Settings.More = "views: [{name: ref, layout: map, map_files: {m: m.map}}]"
-	h.Configure()
+	h.ConfigureWith("views: [{name: ref, layout: map, map_files: {m: m.map}}]")
 	h.Provider.SetManifest("m", "2026.10",
 		emulator.File{Name: "mdAddr.dat", Content: emulator.Text("data")},
 		emulator.File{Class: emulator.ClassLibrary, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Name: "libmdAddr.so", Content: emulator.Text("so")},
@@ -87,8 +86,7 @@ func TestMapsThatMakeFilesClashAreRefusedBeforeAnyDownload(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := mappedHost(t)
-			h.Settings.More = strings.Replace(h.Settings.More, "layout: map", "layout: map, hash_files: true", 1)
-			h.Configure()
+			h.ConfigureWith(strings.Replace(h.Settings.More, "layout: map", "layout: map, hash_files: true", 1))
 			h.Write("m.map", row.lines+"\n", 0o644)
 			out := h.Sync(1)
 			e2e.Same(h, "reason", "path_clash", out.Manifests[0].Reason)

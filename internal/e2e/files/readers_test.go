@@ -56,8 +56,7 @@ func holder(h *e2e.Host, path string) int {
 func TestReadersNamesProcessesWithTheirRevisions(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t)
-	h.Settings.More = "retain: 0\nretain_for: 0s"
-	h.Configure()
+	h.ConfigureWith("retain: 0\nretain_for: 0s")
 	h.Contains("without a mirror", h.Expect(1, "readers").Stderr, "does not exist: run `syncd sync`")
 	first := h.Sync(0).Manifests[0]
 	path := filepath.Join(h.Data, "current", "dq_addr_data", "ews.txt")

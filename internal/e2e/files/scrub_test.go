@@ -71,8 +71,7 @@ func TestAKilledScrubGoesOnAtTheNextStart(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t, "big")
 	h.Provider.SetManifest("big", "2026.10", emulator.File{Name: "big.dat", Content: emulator.Random(7, 8<<20)})
-	h.Settings.More = `scrub: {schedule: "@every 1s", rate: 256KiB}`
-	h.Configure()
+	h.ConfigureWith(`scrub: {schedule: "@every 1s", rate: 256KiB}`)
 	h.Sync(0)
 	p := h.Daemon()
 	h.Eventually("a part is read", func() bool { return scrub(h).Bytes > 0 })
@@ -81,16 +80,14 @@ func TestAKilledScrubGoesOnAtTheNextStart(t *testing.T) {
 	if before.Bytes == 0 || before.Bytes >= before.TotalBytes && before.TotalBytes > 0 || before.FinishedAt != nil {
 		t.Fatalf("after the first process: %+v", before)
 	}
-	h.Settings.More = `scrub: {schedule: "@every 1000h", rate: 1KiB}`
-	h.Configure()
+	h.ConfigureWith(`scrub: {schedule: "@every 1000h", rate: 1KiB}`)
 	p = h.Daemon()
 	h.Eventually("the scrub goes on", func() bool { return scrub(h).Bytes >= before.Bytes })
 	p.Signal(syscall.SIGKILL)
 	p.Wait()
 	after := scrub(h)
 	e2e.Same(h, "started", before.StartedAt, after.StartedAt)
-	h.Settings.More = `scrub: {schedule: "@every 1000h", rate: 0}`
-	h.Configure()
+	h.ConfigureWith(`scrub: {schedule: "@every 1000h", rate: 0}`)
 	p = h.Daemon()
 	h.Eventually("the end", func() bool { return scrub(h).FinishedAt != nil })
 	s := scrub(h)
@@ -108,8 +105,7 @@ func TestAKilledScrubGoesOnAtTheNextStart(t *testing.T) {
 func TestDamageThatIsNotRepairedIsShown(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t)
-	h.Settings.More = `scrub: {schedule: "@every 1s", rate: 0}`
-	h.Configure()
+	h.ConfigureWith(`scrub: {schedule: "@every 1s", rate: 0}`)
 	h.Sync(0)
 	h.Must(os.Truncate(h.InRevision("dq_addr_data/ews.txt"), 0))
 	h.Provider.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload})

@@ -36,8 +36,7 @@ func servedAt(h *e2e.Host, at time.Time, path string) servedFile {
 func TestServedTellsWhatWasServedAfterItWasPruned(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t)
-	h.Settings.More = "retain: 0\nretain_for: 0s\nviews:\n  - {name: refdata, layout: provider}"
-	h.Configure()
+	h.ConfigureWith("retain: 0\nretain_for: 0s\nviews:\n  - {name: refdata, layout: provider}")
 	started := time.Now()
 	h.Contains("no data_dir", h.Expect(1, "served", "--at", started.Format(time.RFC3339)).Stderr, "there are no records yet")
 	const path, inView = "dq_addr_data/mdAddr.dat", "refdata/dq_addr_data/data/mdAddr.dat"
@@ -70,8 +69,7 @@ func TestServedTellsWhatWasServedAfterItWasPruned(t *testing.T) {
 func TestServedKeepsNoMoreThanAuditKeepSays(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t)
-	h.Settings.More = "audit: {keep: 0s}"
-	h.Configure()
+	h.ConfigureWith("audit: {keep: 0s}")
 	for range 4 {
 		h.Sync(0)
 		h.Provider.AdvanceSample()

@@ -21,8 +21,7 @@ import (
 func newViewed(t *testing.T, more string) *e2e.Host {
 	t.Helper()
 	h := e2e.NewHost(t, "data", "bins")
-	h.Settings.More = more
-	h.Configure()
+	h.ConfigureWith(more)
 	h.Provider.SetManifest("data", "2026.10", emulator.File{Name: "us.dat", Content: emulator.Text("us")})
 	h.Provider.SetManifest("bins", "2026.10",
 		emulator.File{Class: emulator.ClassLibrary, OS: "LINUX", Compiler: "GCC48", Architecture: "64BIT", Name: "libmd.so", Content: emulator.Text("so")},
@@ -70,8 +69,7 @@ func TestEachLayoutIsServedAndChangedWithoutADownload(t *testing.T) {
 		{"{name: ref, layout: map, map_files: {bins: bins.map}}", []string{"bins/interfaces/java/md.jar", "data/data/us.dat", "lib/libmd.so"}},
 		{"{name: ref, layout: flat, hash_files: true, manifests: [bins]}", []string{"libmd.so", "libmd.so.hash", "md.jar", "md.jar.hash"}},
 	} {
-		h.Settings.More = "views: [" + step.view + "]"
-		h.Configure()
+		h.ConfigureWith("views: [" + step.view + "]")
 		out := h.Sync(0)
 		e2e.Same(h, step.view, step.want, paths(h))
 		if out.Generation != i+2 || out.Manifests[0].FilesDownloaded+out.Manifests[1].FilesDownloaded > 0 {
@@ -100,8 +98,7 @@ func TestEachLayoutIsServedAndChangedWithoutADownload(t *testing.T) {
 	if len(status.Views) != 1 || status.Views[0].State != "in_sync" || status.Views[0].Fingerprint == "" {
 		t.Errorf("status %+v", status)
 	}
-	h.Settings.More = "views: [{name: ref, layout: native}]"
-	h.Configure()
+	h.ConfigureWith("views: [{name: ref, layout: native}]")
 	if out := h.Expect(0, "explain").Stdout; !strings.Contains(out, "view ref: its configuration changed") {
 		t.Errorf("explain: %s", out)
 	}
@@ -157,8 +154,7 @@ func TestMapPrintsTheMapOfTheUpdater(t *testing.T) {
 func TestAGroupThatTheUserNamespaceLacksIsExplained(t *testing.T) {
 	t.Parallel()
 	h := e2e.AsRoot(t)
-	h.Settings.More = "permissions: {group: '23456'}"
-	h.Configure()
+	h.ConfigureWith("permissions: {group: '23456'}")
 	cmd := h.Command("sync")
 	onlyRoot := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: onlyRoot, GidMappings: onlyRoot}
@@ -199,8 +195,7 @@ func TestPermissionsHoldForEverythingThatReadersSee(t *testing.T) {
 	e2e.Same(h, "default", map[string]bool{fmt.Sprintf("-r--r--r-- %d", os.Getegid()): true, fmt.Sprintf("drwxr-xr-x %d", os.Getegid()): true}, accesses(h))
 	restricted := fmt.Sprintf("permissions: {files: '0440', directories: '0750', group: '%d'}", group)
 	want := map[string]bool{fmt.Sprintf("-r--r----- %d", group): true, fmt.Sprintf("drwxr-x--- %d", group): true}
-	h.Settings.More = view + restricted
-	h.Configure()
+	h.ConfigureWith(view + restricted)
 	out := h.Sync(0)
 	e2e.Same(h, "changed", want, accesses(h))
 	if out.Generation != 2 || out.Manifests[0].FilesDownloaded > 0 {
@@ -213,8 +208,7 @@ func TestPermissionsHoldForEverythingThatReadersSee(t *testing.T) {
 	p.Logged("sync")
 	e2e.Same(h, "after a start", want, accesses(h))
 	h.Expect(0, "verify")
-	h.Settings.More = view + fmt.Sprintf("permissions: {group: '%d'}", os.Getegid())
-	h.Configure()
+	h.ConfigureWith(view + fmt.Sprintf("permissions: {group: '%d'}", os.Getegid()))
 	p.Signal(syscall.SIGHUP)
 	for h.Status().Generation < 4 { // the test would time out
 		time.Sleep(10 * time.Millisecond)

@@ -14,8 +14,7 @@ import (
 func TestManualActivationByCommand(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t, "m", "n").WithRace()
-	h.Settings.More = "activate: manual\ngroups: [{name: both, manifests: [m, n]}]"
-	h.Configure()
+	h.ConfigureWith("activate: manual\ngroups: [{name: both, manifests: [m, n]}]")
 	h.Month("m", "2026.10", "m1")
 	h.Month("n", "2026.10", "n1")
 	out := h.Expect(0, "sync")
@@ -63,8 +62,7 @@ func TestTheDaemonActivatesWhenTheWindowOpens(t *testing.T) {
 	h.Month("m", "2026.10", "m1")
 	h.Sync(0)
 	far := time.Now().Add(3 * time.Hour)
-	h.Settings.More = fmt.Sprintf("activate: {window: '%d %d * * *', for: 1h}", far.Minute(), far.Hour())
-	h.Configure()
+	h.ConfigureWith(fmt.Sprintf("activate: {window: '%d %d * * *', for: 1h}", far.Minute(), far.Hour()))
 	h.Month("m", "2026.11", "m2")
 	p := h.Daemon()
 	p.Logged("sync")
@@ -186,8 +184,7 @@ func TestAGateThatMisbehavesKeepsTheOldData(t *testing.T) {
 			h.Month("m", "2026.10", "m1")
 			h.Sync(0)
 			h.Write("gate.sh", "#!/bin/sh\n"+row.script+"\n", 0o755)
-			h.Settings.More = "gate: {command: [" + h.Path("gate.sh") + "]" + row.more + "}"
-			h.Configure()
+			h.ConfigureWith("gate: {command: [" + h.Path("gate.sh") + "]" + row.more + "}")
 			h.Month("m", "2026.11", "m2")
 			h.Sync(1)
 			s := h.StagedStatus("m")
@@ -214,8 +211,7 @@ func isRunning(pid string) bool {
 func TestAGateThatIsMissingRefuses(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t, "m").WithRace()
-	h.Settings.More = "gate: {command: [/no/such/gate]}"
-	h.Configure()
+	h.ConfigureWith("gate: {command: [/no/such/gate]}")
 	h.Month("m", "2026.10", "m1")
 	if out := h.Expect(1, "sync"); !strings.Contains(out.Stderr, "cannot be run") {
 		t.Errorf("sync said\n%s", out.Stderr)

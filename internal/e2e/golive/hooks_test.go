@@ -25,8 +25,7 @@ func TestAReceiverThatIsDownForThreeRestartsGetsEveryEventInOrder(t *testing.T) 
 	t.Parallel()
 	h := e2e.NewHost(t, "m").WithRace()
 	r := e2e.NewReceiver(h)
-	h.Settings.More = e2e.HookText(r, "activated, rolled_back, failed, recovered")
-	h.Configure()
+	h.ConfigureWith(e2e.HookText(r, "activated, rolled_back, failed, recovered"))
 	var want []string
 	for i, release := range []string{"2026.08", "2026.09", "2026.10"} {
 		h.Offer(release)
@@ -62,8 +61,7 @@ func TestASlowHookNeverDelaysASync(t *testing.T) {
 	h := e2e.NewHost(t, "m").WithRace()
 	r := e2e.NewReceiver(h)
 	r.Up()
-	h.Settings.More = e2e.HookText(r, "activated") + "  - {on: activated, command: [/bin/sh, -c, 'echo >>\"$0\"; exec sleep 1000', " + h.Path("slow") + "], timeout: 1h}\n"
-	h.Configure()
+	h.ConfigureWith(e2e.HookText(r, "activated") + "  - {on: activated, command: [/bin/sh, -c, 'echo >>\"$0\"; exec sleep 1000', " + h.Path("slow") + "], timeout: 1h}\n")
 	h.Offer("2026.08")
 	p := h.Daemon()
 	h.Eventually("the slow command", func() bool { _, err := os.Stat(h.Path("slow")); return err == nil })
@@ -84,8 +82,7 @@ func TestDeliveriesCanBeTriedAgainAndDropped(t *testing.T) {
 			t.Parallel()
 			h := e2e.NewHost(t, "m").WithRace()
 			r := e2e.NewReceiver(h)
-			h.Settings.More = e2e.HookText(r, "activated")
-			h.Configure()
+			h.ConfigureWith(e2e.HookText(r, "activated"))
 			h.Offer("2026.08")
 			h.Sync(0)
 			h.Offer("2026.09")
@@ -113,8 +110,7 @@ func TestACommandHookGetsNoSecretAndItsFailureIsShown(t *testing.T) {
 	h.Environ = []string{"SYNCD_CUSTOMER_ID=" + e2e.CustomerID, "MD_LICENSE=" + e2e.CustomerID, "OTHER=" + e2e.CustomerID}
 	h.Settings.ID = "customer_id_param: id"
 	script := `env >"$0"; cat ` + h.Path("id") + `; exit 7`
-	h.Settings.More = "hooks:\n  - {on: activated, name: reload, command: [/bin/sh, -c, '" + script + "', " + h.Path("env") + "]}\n"
-	h.Configure()
+	h.ConfigureWith("hooks:\n  - {on: activated, name: reload, command: [/bin/sh, -c, '" + script + "', " + h.Path("env") + "]}\n")
 	h.Offer("2026.08")
 	h.Sync(0)
 	env, err := os.ReadFile(h.Path("env"))
@@ -135,8 +131,7 @@ func TestALostStateTellsWhatIsServedAgain(t *testing.T) {
 	h := e2e.NewHost(t, "m").WithRace()
 	r := e2e.NewReceiver(h)
 	r.Up()
-	h.Settings.More = e2e.HookText(r, "activated")
-	h.Configure()
+	h.ConfigureWith(e2e.HookText(r, "activated"))
 	h.Offer("2026.08")
 	h.Sync(0)
 	h.Must(os.Remove(h.Data + "/state/syncd.db"))
@@ -148,8 +143,7 @@ func TestAHookWithAnUnusableSecretIsAConfigurationError(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t, "m").WithRace()
 	r := e2e.NewReceiver(h)
-	h.Settings.More = e2e.HookText(r, "activated")
-	h.Configure()
+	h.ConfigureWith(e2e.HookText(r, "activated"))
 	h.Write("hook_secret", "not base64: "+e2e.HookSecret, 0o600)
 	h.Offer("2026.08")
 	for _, command := range [][]string{{"sync"}, {"run"}, {"config", "check"}} {

@@ -86,8 +86,7 @@ func TestGetContinuesAnInterruptedDownload(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		h := e2e.NewHost(t, "m")
 		const size = 32 << 20
-		h.Settings.More = "transfers: {bandwidth: 4MiB, segments: 1}"
-		h.Configure()
+		h.ConfigureWith("transfers: {bandwidth: 4MiB, segments: 1}")
 		h.Provider.SetManifest("m", "2026.10", emulator.File{Name: "f", Content: emulator.Random(1, size)})
 		p := h.Start("get", "Data/2026.10/f", "-o", "out")
 		h.Eventually("4 MiB of the download", func() bool {
@@ -102,8 +101,7 @@ func TestGetContinuesAnInterruptedDownload(t *testing.T) {
 		if signal == syscall.SIGTERM {
 			h.Contains("stderr", p.Stderr.String(), "interrupted: the same command continues the download")
 		}
-		h.Settings.More = ""
-		h.Configure()
+		h.ConfigureWith("")
 		h.Provider.ResetRequests()
 		e2e.Same(h, "result", "downloaded", get(h, "Data/2026.10/f", "-o", "out").Result)
 		ranges := []string{}

@@ -46,8 +46,7 @@ func TestSyncShowsTheDaemonsProgress(t *testing.T) {
 func TestBandwidthIsLimited(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t, "big")
-	h.Settings.More = "transfers: {bandwidth: 256KiB}"
-	h.Configure()
+	h.ConfigureWith("transfers: {bandwidth: 256KiB}")
 	h.Provider.SetManifest("big", "2026.10", emulator.File{Name: "big.dat", Content: emulator.Random(7, 1<<20)})
 	r := h.Expect(0, "sync", "--json")
 	var seconds float64

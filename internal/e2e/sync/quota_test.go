@@ -86,8 +86,7 @@ func outOfQuota(t *testing.T, wait time.Duration) (*e2e.Host, *quota) {
 		h.Settings.Manifests = append(h.Settings.Manifests, fmt.Sprintf("m%02d", i))
 	}
 	h.Settings.URL, h.Settings.Elapsed = server.URL, "3s"
-	h.Settings.More = `schedule: "@every 1s"`
-	h.Configure()
+	h.ConfigureWith(`schedule: "@every 1s"`)
 	return h, q
 }
 

@@ -48,8 +48,7 @@ func TestGoToolchainIsMirroredByteForByte(t *testing.T) {
 	}
 	defer provider.Close()
 	h := e2e.NewHostOf(t, provider, "go_src", "go_pkg")
-	h.Settings.More = "transfers: {files: 16}"
-	h.Configure()
+	h.ConfigureWith("transfers: {files: 16}")
 
 	started := time.Now()
 	r := h.Sync(0)
