@@ -106,8 +106,7 @@ func TestReaderNeverSeesAPartialRelease(t *testing.T) {
 	h := e2e.NewHost(t, "m", "n").WithRace()
 	h.ConfigureWith(fmt.Sprintf("retain: 0\nretain_for: %s", retainFor))
 	paths := publishMarked(h, 1)
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 
 	swaps, stop := e2e.Times(20, 200), make(chan struct{})
 	pause := time.Duration(e2e.Times(2, 0)) * time.Millisecond // leaves CPU time to other tests

@@ -351,8 +351,7 @@ func TestSyncWorksWithoutDirectoryFsync(t *testing.T) {
 		}
 		h.Proven()
 	}
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	release := h.Provider.AdvanceSample()
 	h.Sync(0)
 	p.Terminate()

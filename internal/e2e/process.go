@@ -56,6 +56,14 @@ func (h *Host) Daemon() *Process {
 	return p
 }
 
+// SyncedDaemon is Daemon, and waits until its first sync is over.
+func (h *Host) SyncedDaemon() *Process {
+	h.Helper()
+	p := h.Daemon()
+	p.Logged("sync")
+	return p
+}
+
 // Logged waits for a log event and returns it.
 func (p *Process) Logged(message string) map[string]any {
 	p.Host.Helper()

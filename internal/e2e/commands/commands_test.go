@@ -133,8 +133,7 @@ func TestHealthcheckAsksTheDaemon(t *testing.T) {
 	h := e2e.NewHost(t)
 	h.Contains("stderr", h.Expect(1, "healthcheck").Stderr, "no syncd is running on data_dir "+h.Data)
 	h.Provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404})
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	e2e.Same(h, "healthcheck", "ok\n", h.Expect(0, "healthcheck").Stdout)
 	h.Contains("stderr", h.Expect(1, "healthcheck", "--ready").Stderr, "dq_addr_data has no data yet")
 	h.Provider.ClearFaults()
@@ -147,8 +146,7 @@ func TestHealthcheckAsksTheDaemon(t *testing.T) {
 func TestHealthcheckSurvivesABrokenConfiguration(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t)
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	config, err := os.ReadFile(h.Path("syncd.yaml"))
 	h.Must(err)
 	for name, text := range map[string]string{

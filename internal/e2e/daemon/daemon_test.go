@@ -82,8 +82,7 @@ func manifestsOf(event map[string]any) (all []map[string]any) {
 func TestSIGHUPAddsChangesAndRemovesManifests(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t).WithRace()
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 
 	reload := func(n int, manifests ...string) {
 		t.Helper()
@@ -128,8 +127,7 @@ func TestSIGHUPAddsChangesAndRemovesManifests(t *testing.T) {
 func TestSIGHUPWithABrokenConfigurationChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t).WithRace()
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	h.ConfigureWith("schedule: " + e2e.CustomerID)
 	p.Signal(syscall.SIGHUP)
 	event := p.Logged("configuration not reloaded: the old one stays in force")
@@ -279,8 +277,7 @@ func TestSignalAfterTheSwapStillExits0(t *testing.T) {
 func TestSecondDaemonNamesTheRunningProcess(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t).WithRace()
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	r := h.Expect(1, "run")
 	h.Contains("stderr", r.Stderr, fmt.Sprintf("process %d", p.Cmd.Process.Pid), "another syncd")
 	data, err := os.ReadFile(filepath.Join(h.Data, "state", "lock"))
@@ -295,8 +292,7 @@ func TestSecondDaemonNamesTheRunningProcess(t *testing.T) {
 func TestChangingCommandsGoThroughTheDaemon(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t).WithRace()
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 
 	h.Provider.AdvanceSample()
 	r := h.Sync(0)
@@ -359,8 +355,7 @@ func TestHealthReadinessAndAPIOfTheDaemon(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t).WithRace()
 	fault := h.Provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404})
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	code, body := p.Get("/healthz")
 	e2e.Same(h, "healthz", "200 ok\n", fmt.Sprint(code, " ", body))
 	code, body = p.Get("/readyz")
@@ -495,8 +490,7 @@ func TestScheduledPollCostsOneConditionalRequest(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t).WithRace()
 	h.ConfigureWith(`schedule: "@every 1s"`)
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	h.Eventually("a poll", func() bool {
 		h.Provider.ResetRequests()
 		p.LoggedTimes("sync", len(p.Events("sync"))+1)
@@ -511,8 +505,7 @@ func TestScheduledPollCostsOneConditionalRequest(t *testing.T) {
 func TestControlSocketIsPrivateAndLogLinesAreJSON(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t).WithRace()
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	info, err := os.Stat(filepath.Join(h.Data, "state", "syncd.sock"))
 	h.Must(err)
 	e2e.Same(h, "mode", os.FileMode(0o600), info.Mode().Perm())
@@ -531,8 +524,7 @@ func TestWebServerUsesTLSAndLoginsAndHealthcheckNeedsNeither(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t).WithRace()
 	authority := useTLS(h)
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(authority))
@@ -588,8 +580,7 @@ func TestTakenListenAddressFailsWithItsKey(t *testing.T) {
 func TestSIGUSR1BehindABurstOfSIGHUPsIsNotLost(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t).WithRace()
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	for n := range e2e.Times(10, 200) {
 		for range 300 {
 			p.Signal(syscall.SIGHUP)

@@ -59,8 +59,7 @@ func TestStatusJSONHasTheContractsFieldsWithAndWithoutADaemon(t *testing.T) {
 	h.Sync(0)
 	e2e.Same(h, "after a sync", fields("string", "null"), e2e.ShapeOf(t, h.Expect(0, "status", "--json").Stdout))
 
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	own := h.Expect(0, "status", "--json").Stdout
 	e2e.Same(h, "beside a daemon", fields("string", "string"), e2e.ShapeOf(t, own))
 	code, api := p.Get("/api/v1/status")

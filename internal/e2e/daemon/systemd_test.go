@@ -157,7 +157,6 @@ func TestDaemonRunsWithoutSystemd(t *testing.T) {
 	h := e2e.NewHost(t)
 	h.Provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 500})
 	h.Environ = []string{"NOTIFY_SOCKET=" + h.Path("nobody"), "WATCHDOG_USEC=soon"}
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	p.Terminate()
 }

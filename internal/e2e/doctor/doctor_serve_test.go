@@ -147,8 +147,7 @@ func TestDoctorGivesHintsAboutTheServerForFollowers(t *testing.T) {
 	hints("leads every follower to itself")
 
 	serves(h, `ids_file: ids, public_url: "http://`+e2e.FreeAddress(h)+`"`)
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	hints("cannot be reached from here", "check the proxy or the firewall")
 	h.Contains("the output", h.Expect(0, "doctor").Stdout, "the daemon listens on serve.listen")
 	p.Terminate()

@@ -348,8 +348,7 @@ func TestDoctorIsContentWithASoundSetUp(t *testing.T) {
 		t.Errorf("doctor made data_dir: %v", err)
 	}
 
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	before := h.Current()
 	d = doctor(h, 0)
 	for _, f := range d.Findings {
@@ -429,8 +428,7 @@ func TestDoctorReadsTheUnitLikeSystemd(t *testing.T) {
 func TestDoctorJudgesAlertsOfTheRunningDaemon(t *testing.T) {
 	t.Parallel()
 	h := patientHost(t)
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	h.ConfigureWith("nosuchkey: 1")
 	p.Signal(syscall.SIGHUP)
 	h.Eventually("a failed reload", func() bool {

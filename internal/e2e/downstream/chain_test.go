@@ -19,8 +19,7 @@ func TestTheProvidersAnswersPassThroughABucket(t *testing.T) {
 	u.serve("http")
 	id := u.addID("third")
 	t.Cleanup(u.checkIDs)
-	up := f.Daemon()
-	up.Logged("sync")
+	up := f.SyncedDaemon()
 	asked := len(p.Provider.Requests())
 
 	for _, file := range []string{"a.dat", "b.dat"} {

@@ -91,8 +91,7 @@ hooks: [{on: [activated], command: ["true"]}, {on: [activated], command: ["false
 	}
 	u.Month("staged", "2026.10", "staged")
 	u.Month("tested", "2026.10", "tested")
-	p := u.Daemon()
-	p.Logged("sync")
+	p := u.SyncedDaemon()
 	f := u.follower(id)
 	f.Settings.Manifests = []string{"m"}
 	f.Configure()

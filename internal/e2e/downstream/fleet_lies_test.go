@@ -29,8 +29,7 @@ func TestWhatAFollowerTellsGrantsNothing(t *testing.T) {
 	u := newUpstream(t, []string{"m"}, `rings: [{name: canary}, {name: rest, delay: 24h, stop_above: "0%"}]`)
 	u.Month("m", "2026.10", "october")
 	canary, rest := u.addID("canary", "--ring", "canary"), u.addID("rest", "--ring", "rest")
-	up := u.Daemon()
-	up.Logged("sync")
+	up := u.SyncedDaemon()
 	const host = "host=h; id=1"
 	for name, told := range map[string][]string{
 		"nothing":             nil,
@@ -78,8 +77,7 @@ func TestRingStopsAProductToo(t *testing.T) {
 		return f
 	}
 	canary, rest := follow("canary", `gate: {command: [sh, -c, 'test "$SYNCD_RELEASE" != 2026.11']}`), follow("rest", "")
-	up := u.Daemon()
-	up.Logged("sync")
+	up := u.SyncedDaemon()
 	released := func(h *e2e.Host) string {
 		h.Helper()
 		return h.Status().Manifests[0].Release
@@ -109,8 +107,7 @@ func TestRingStopsAProductToo(t *testing.T) {
 // the first one came to.
 func daemonPolls(h *e2e.Host) {
 	h.Helper()
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	onDemand(p)
 	p.Terminate()
 }

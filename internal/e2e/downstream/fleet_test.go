@@ -104,8 +104,7 @@ func TestTwentyFollowersOutliveTheirUpstream(t *testing.T) {
 	october, november := monthOf(1), monthOf(2)
 	u.Provider.SetManifest("m", "2026.10", october...)
 	u.Write("ids", "", 0o600)
-	up := u.Daemon()
-	up.Logged("sync")
+	up := u.SyncedDaemon()
 
 	var followers []*e2e.Host
 	for n := range 20 {
@@ -178,8 +177,7 @@ func TestSlowFollowerKeepsItsRelease(t *testing.T) {
 	u.Provider.SetManifest("m", "2026.10", month(1, 48<<20)) // more than the buffers of sockets take
 	f := u.follow("slow", "")
 	f.ConfigureWith("transfers: {bandwidth: 8MiB}")
-	up := u.Daemon()
-	up.Logged("sync")
+	up := u.SyncedDaemon()
 
 	slow := f.Start("sync", "--json")
 	partial := func() int {
@@ -219,8 +217,7 @@ func TestRingStopsAfterThreeOfTwentyRefuse(t *testing.T) {
 	for n := range 2 {
 		rest = append(rest, u.follow(fmt.Sprintf("rest%d", n), "rest"))
 	}
-	up := u.Daemon()
-	up.Logged("sync")
+	up := u.SyncedDaemon()
 	all := slices.Concat(canaries, rest)
 	together(all, func(f *e2e.Host) { f.Sync(0) })
 	hosts, _ := u.fleet()
@@ -268,8 +265,7 @@ func TestRingStopsAfterThreeOfTwentyRefuse(t *testing.T) {
 	if _, stopped := u.fleet(); len(stopped) != 1 {
 		t.Errorf("without a daemon: stopped %q", stopped)
 	}
-	up = u.Daemon()
-	up.Logged("sync")
+	up = u.SyncedDaemon()
 	hidden("after kill -9 of the upstream")
 
 	u.Contains("fleet release", u.Expect(0, "fleet", "release", "2026.11").Stdout, "goes on to ring rest")

@@ -113,8 +113,7 @@ func TestAFollowerHasWhatItsUpstreamHas(t *testing.T) {
 	u.Provider.AddSample()
 	u.WithRace()
 	f := u.follower(u.addID("db01"))
-	daemon := u.Daemon()
-	daemon.Logged("sync")
+	daemon := u.SyncedDaemon()
 	f.Sync(0)
 	for _, name := range u.Settings.Manifests {
 		e2e.Same(u.Host, name, u.Published(name), f.Published(name))

@@ -24,8 +24,7 @@ import (
 func TestShippedAlertsFireAndResolveInPrometheus(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t)
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	m := prometheus(h, strings.TrimPrefix(p.Web, "http://"))
 	h.Eventually("a scrape", func() bool { return m.value(`syncd_manifest_state{state="in_sync"}`) == "1" })
 	m.wantAlert("SyncdFailing", "")

@@ -102,8 +102,7 @@ func TestStatusSaysWhoHoldsTheLease(t *testing.T) {
 	first := a.Daemon()
 	first.Logged("published to the bucket")
 	first.Logged("sync")
-	second := b.Daemon()
-	second.Logged("sync")
+	second := b.SyncedDaemon()
 	leads, waits := publishStatusOf(a.Host), publishStatusOf(b.Host)
 	holder := a.lease().Holder
 	e2e.Same(a.Host, "leader", []any{"in_sync", true, holder}, []any{leads.State, leads.Election.Leads, leads.Election.Holder})

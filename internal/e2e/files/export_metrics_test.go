@@ -31,8 +31,7 @@ syncd_export_state{state="in_sync",view="refdata"} 1
 syncd_view_state{state="in_sync",view="flat"} 1
 syncd_view_state{state="in_sync",view="refdata"} 1`
 	refused := strings.Replace("syncd_export_behind_since_timestamp_seconds{view=\"refdata\"} T\n"+follows, `{state="in_sync",view="refdata"}`, `{state="refused",view="refdata"}`, 1)
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	e2e.Same(h, "at first", follows, viewSeries(p))
 
 	h.Must(os.WriteFile(filepath.Join(folder, "extra"), nil, 0o644))

@@ -28,8 +28,7 @@ func TestManualActivationByCommand(t *testing.T) {
 	e2e.Same(h, "content", "m1n1", h.ServedContent("m")+h.ServedContent("n"))
 	h.Proven()
 
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	h.Month("m", "2026.11", "m2")
 	p.Signal(syscall.SIGUSR1)
 	p.LoggedTimes("sync", 2)
@@ -64,8 +63,7 @@ func TestTheDaemonActivatesWhenTheWindowOpens(t *testing.T) {
 	far := time.Now().Add(3 * time.Hour)
 	h.ConfigureWith(fmt.Sprintf("activate: {window: '%d %d * * *', for: 1h}", far.Minute(), far.Hour()))
 	h.Month("m", "2026.11", "m2")
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	s := h.StagedStatus("m")
 	e2e.Same(h, "state", "staged", s.State)
 	if s.OpensAt == "" || !strings.Contains(s.Explanation, "goes live when its window opens") {

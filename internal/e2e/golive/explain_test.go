@@ -32,8 +32,7 @@ func TestExplainWorksWithAndWithoutADaemon(t *testing.T) {
 	h.Provider.ClearFaults()
 	h.Sync(0)
 
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	explained("up to date with 2026.10", "next check at 20")
 	var status struct {
 		Manifests []struct{ Explanation string }

@@ -17,8 +17,7 @@ func TestPinHoldAndSkipByCommandWithAndWithoutADaemon(t *testing.T) {
 	stop := func() {}
 	for _, daemon := range []bool{false, true} {
 		if daemon {
-			p := h.Daemon()
-			p.Logged("sync")
+			p := h.SyncedDaemon()
 			stop = func() { p.Terminate() }
 		}
 		h.Expect(0, "pin", "m", "2026-09")

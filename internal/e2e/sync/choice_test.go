@@ -105,8 +105,7 @@ func TestLongDataDirWithOddCharactersWorks(t *testing.T) {
 	h.Data = `"` + data + `"`
 	h.Configure()
 	h.Data = data
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	first := h.InRevision("dq_addr_data")
 	h.Provider.AdvanceSample()
 	h.Expect(0, "sync")

@@ -99,8 +99,7 @@ func TestRemovedManifestsAreDroppedAtOnceIfConfigured(t *testing.T) {
 	h := e2e.NewHost(t, "dq_addr_data", "dq_phone_data")
 	h.Provider.AddSample()
 	h.Sync(0)
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	h.Settings.Manifests, h.Settings.More = []string{"dq_phone_data"}, "removed: drop"
 	h.Configure()
 	p.Signal(syscall.SIGHUP)

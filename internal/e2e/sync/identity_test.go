@@ -49,8 +49,7 @@ func TestAShortOrNumericIDChangesNoNameAndNoNumber(t *testing.T) {
 					t.Errorf("%s: %s", command, out)
 				}
 			}
-			p := h.Daemon()
-			p.Logged("sync")
+			p := h.SyncedDaemon()
 			p.Signal(syscall.SIGUSR1)
 			p.LoggedTimes("sync", 2)
 			if _, status := p.Get("/api/v1/status"); !json.Valid([]byte(status)) || strings.Contains(status, "REDACTED") {

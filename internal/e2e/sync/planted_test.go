@@ -95,8 +95,7 @@ func TestDataDirThatOthersCanWriteIsRefused(t *testing.T) {
 func TestReplacedDataDirOfARunningDaemonIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t)
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	victim, check := victim(h)
 	h.Must(os.Rename(h.Data, h.Data+".away"))
 	h.Must(os.Symlink(victim, h.Data))

@@ -116,8 +116,7 @@ func TestRestartLoopHonoursRetryAfter(t *testing.T) {
 func TestRestartsDuringALongRetryAfterSendNoRequest(t *testing.T) {
 	t.Parallel()
 	h, q := outOfQuota(t, time.Hour)
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	spent, _, _ := q.account()
 	restarts := e2e.Times(5, 50)
 	for n := range restarts {
@@ -129,8 +128,7 @@ func TestRestartsDuringALongRetryAfterSendNoRequest(t *testing.T) {
 			e2e.Same(h, "exit code", 0, p.Wait())
 		}
 		h.Contains("a sync on demand", h.Expect(1, "sync").Stderr, "asked to wait until")
-		p = h.Daemon()
-		p.Logged("sync")
+		p = h.SyncedDaemon()
 	}
 	p.Terminate()
 	answers, _, _ := q.account()

@@ -83,8 +83,7 @@ func TestCustomerIDIsInNoLogMetricOrResponse(t *testing.T) {
 	h := e2e.NewHost(t)
 	h.Settings.Elapsed = "50ms"
 	h.Configure()
-	p := h.Daemon()
-	p.Logged("sync")
+	p := h.SyncedDaemon()
 	cmdline, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.Cmd.Process.Pid), "cmdline"))
 	h.Must(err)
 	h.SecretFree("process list", string(cmdline))
