@@ -2,7 +2,6 @@ package crash_test
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -71,8 +70,7 @@ func copied(h *e2e.Host, t *testing.T) *e2e.Host {
 // come twice.
 func wantTold(h *e2e.Host) {
 	h.Helper()
-	text, err := os.ReadFile(h.Path("events"))
-	h.Must(err)
+	text := h.Read("events")
 	var releases []string
 	for line := range strings.Lines(string(text)) {
 		release, _, _ := strings.Cut(line, " ")

@@ -260,8 +260,7 @@ var randomPart = regexp.MustCompile(`(\.tmp-.+)-[A-Z2-7]{10}`)
 // stepsOf are the changes of a sync on disk as SYNCD_STEPS lists them, without numbers.
 func stepsOf(h *e2e.Host) (steps []string) {
 	h.Helper()
-	text, err := os.ReadFile(h.Path("steps"))
-	h.Must(err)
+	text := h.Read("steps")
 	for line := range strings.Lines(string(text)) {
 		_, what, _ := strings.Cut(strings.TrimSpace(line), " ")
 		what = strings.Replace(what, h.Data, ".", 1)

@@ -147,8 +147,7 @@ func TestHealthcheckSurvivesABrokenConfiguration(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t)
 	p := h.SyncedDaemon()
-	config, err := os.ReadFile(h.Path("syncd.yaml"))
-	h.Must(err)
+	config := h.Read("syncd.yaml")
 	for name, text := range map[string]string{
 		"a key that nobody knows": string(config) + "nonsense: 1\n",
 		"no YAML":                 string(config) + "manifests: [\n",

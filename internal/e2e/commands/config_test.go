@@ -195,8 +195,7 @@ func TestFIFOsAndFoldersAreRefusedAndNotWaitedFor(t *testing.T) {
 			h.Expect(1, "releases", "dq_addr_data")
 			h.Settings.Source = ""
 			h.Configure()
-			text, err := os.ReadFile(h.Path("syncd.yaml"))
-			h.Must(err)
+			text := h.Read("syncd.yaml")
 			h.Write("syncd.yaml", strings.Replace(string(text), "127.0.0.1:0}", "127.0.0.1:0, web_config: special}", 1), 0o600)
 			h.Contains("stderr", h.Expect(2, "config", "check").Stderr, "http.web_config", "not a regular file")
 

@@ -571,8 +571,7 @@ func TestTakenListenAddressFailsWithItsKey(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	h.Must(err)
 	defer taken.Close()
-	text, err := os.ReadFile(h.Path("syncd.yaml"))
-	h.Must(err)
+	text := h.Read("syncd.yaml")
 	h.Write("syncd.yaml", strings.Replace(string(text), "127.0.0.1:0}", taken.Addr().String()+"}", 1), 0o600)
 	h.Contains("stderr", h.Expect(1, "run").Stderr, "http.listen", "in use")
 }
@@ -695,8 +694,7 @@ func TestEveryLineOfALogIsJSON(t *testing.T) {
 func TestRequestsForOtherNamesAreRefusedUnlessConfigured(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t).WithRace()
-	text, err := os.ReadFile(h.Path("syncd.yaml"))
-	h.Must(err)
+	text := h.Read("syncd.yaml")
 	h.Write("syncd.yaml", strings.Replace(string(text), "127.0.0.1:0}", "localhost:0, hosts: [mirror.example.net]}", 1), 0o644)
 	p := h.Daemon()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: e2e.Patience}

@@ -88,8 +88,7 @@ func TestNoREADYWithoutAListener(t *testing.T) {
 	h.Must(err)
 	defer taken.Close()
 	s := underSystemd(h)
-	config, err := os.ReadFile(h.Path("syncd.yaml"))
-	h.Must(err)
+	config := h.Read("syncd.yaml")
 	h.Write("syncd.yaml", strings.ReplaceAll(string(config), "127.0.0.1:0", taken.Addr().String()), 0o644)
 	h.Contains("stderr", h.Expect(1, "run").Stderr, "http.listen")
 	for message := s.told(time.Millisecond); message != ""; message = s.told(time.Millisecond) {
@@ -103,8 +102,7 @@ func TestBadWebConfigFailsBeforeREADY(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t)
 	s := underSystemd(h)
-	config, err := os.ReadFile(h.Path("syncd.yaml"))
-	h.Must(err)
+	config := h.Read("syncd.yaml")
 	h.Write("syncd.yaml", regexp.MustCompile(`(?m)^http: .*$`).ReplaceAllString(string(config), `http: {listen: "127.0.0.1:0", web_config: web.yml}`), 0o644)
 	for name, text := range map[string]string{
 		"none":            "",

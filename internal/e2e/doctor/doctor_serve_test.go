@@ -77,8 +77,7 @@ var sickServers = []sick{
 	{name: "certificate of the status page that has expired", check: "serve", says: []string{"the certificate of http.web_config expired at"},
 		breakIt: func(h *e2e.Host) {
 			certify(h, -time.Minute)
-			text, err := os.ReadFile(h.Path("syncd.yaml"))
-			h.Must(err)
+			text := h.Read("syncd.yaml")
 			h.Write("syncd.yaml", strings.Replace(string(text), "http: {", "http: {web_config: tls.yml, ", 1), 0o644)
 		}},
 	{name: "ids_file that is missing", check: "files", says: []string{"serve.ids_file", "syncd serve-id add"},

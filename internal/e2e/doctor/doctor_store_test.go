@@ -38,8 +38,7 @@ func keys(f *e2e.FollowerHost, id, secret string) {
 // place changes the line of the bucket.
 func place(f *e2e.FollowerHost, key, old, value string) {
 	f.Helper()
-	text, err := os.ReadFile(f.Path("syncd.yaml"))
-	f.Must(err)
+	text := f.Read("syncd.yaml")
 	if !strings.Contains(string(text), old) {
 		f.Fatalf("no %q in\n%s", old, text)
 	}
@@ -186,8 +185,7 @@ func secretFile(f *e2e.FollowerHost) string {
 }
 
 func config(f *e2e.FollowerHost) string {
-	text, err := os.ReadFile(f.Path("syncd.yaml"))
-	f.Must(err)
+	text := f.Read("syncd.yaml")
 	return string(text)
 }
 

@@ -254,8 +254,7 @@ var sicknesses = []sick{
 // listenOn changes http.listen.
 func listenOn(h *e2e.Host, address string) {
 	h.Helper()
-	text, err := os.ReadFile(h.Path("syncd.yaml"))
-	h.Must(err)
+	text := h.Read("syncd.yaml")
 	h.Write("syncd.yaml", strings.Replace(string(text), "127.0.0.1:0", address, 1), 0o644)
 }
 

@@ -13,8 +13,7 @@ import (
 func TestCommandsThatHelpToFindManifestsNeedNoneInTheConfiguration(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t)
-	text, err := os.ReadFile(h.Path("syncd.yaml"))
-	h.Must(err)
+	text := h.Read("syncd.yaml")
 	source, _, _ := strings.Cut(string(text), "manifests:")
 	for _, rest := range []string{"", "manifests:\n", "manifests: []\n"} {
 		h.Write("syncd.yaml", source+rest, 0o644)

@@ -93,8 +93,7 @@ func TestAGateDecidesAndTheReasonIsTold(t *testing.T) {
 	h.Month("m", "2026.10", "good 1")
 	h.Sync(0)
 	e2e.Same(h, "content", "good 1", h.ServedContent("m"))
-	env, err := os.ReadFile(h.Path("gate.sh.env"))
-	h.Must(err)
+	env := h.Read("gate.sh.env")
 	h.SecretFree("environment of the gate", string(env))
 	for _, line := range []string{"SYNCD_MANIFEST=m\n", "SYNCD_RELEASE=2026.10\n", "SYNCD_CURRENT=\n"} {
 		if !strings.Contains(string(env), line) {
@@ -191,8 +190,7 @@ func TestAGateThatMisbehavesKeepsTheOldData(t *testing.T) {
 			if !strings.Contains(s.Error, row.says) {
 				t.Errorf("told %q, want %q", s.Error, row.says)
 			}
-			pid, err := os.ReadFile(h.Path("gate.sh.pid"))
-			h.Must(err)
+			pid := h.Read("gate.sh.pid")
 			if isRunning(strings.TrimSpace(string(pid))) {
 				t.Errorf("process %s is left", pid)
 			}

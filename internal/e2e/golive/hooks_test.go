@@ -113,8 +113,7 @@ func TestACommandHookGetsNoSecretAndItsFailureIsShown(t *testing.T) {
 	h.ConfigureWith("hooks:\n  - {on: activated, name: reload, command: [/bin/sh, -c, '" + script + "', " + h.Path("env") + "]}\n")
 	h.Offer("2026.08")
 	h.Sync(0)
-	env, err := os.ReadFile(h.Path("env"))
-	h.Must(err)
+	env := h.Read("env")
 	h.SecretFree("the environment of the hook", string(env))
 	if !strings.Contains(string(env), "SYNCD_EVENT=activated\n") {
 		t.Errorf("environment %s", env)

@@ -1,7 +1,6 @@
 package sync_test
 
 import (
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,8 +28,7 @@ func withEntries(t *testing.T, more string) *e2e.Host {
 func configureEntries(h *e2e.Host, text string) {
 	h.Helper()
 	h.Configure()
-	before, err := os.ReadFile(h.Path("syncd.yaml"))
-	h.Must(err)
+	before := h.Read("syncd.yaml")
 	h.Write("syncd.yaml", strings.Replace(string(before), "\nmanifests:\n", text, 1), 0o644)
 }
 
