@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -56,6 +57,16 @@ func listReaders(a *cli.App, asJSON bool) error {
 	return printReaders(a, shown)
 }
 
+// unseenText says how to see the files of all processes. Even root lacks the right in a
+// container, and for processes of another user namespace.
+func unseenText(n, uid int) string {
+	next := "run this as root"
+	if uid == 0 {
+		next = "root may not trace them here: run this on the host, or give the container CAP_SYS_PTRACE"
+	}
+	return fmt.Sprintf("the files of %d processes could not be seen: %s", n, next)
+}
+
 func printReaders(a *cli.App, result readers.Result) error {
 	if len(result.Readers) == 0 {
 		fmt.Fprintln(a.Stdout, "no process has mirrored files open or mapped")
@@ -71,7 +82,7 @@ func printReaders(a *cli.App, result readers.Result) error {
 		}
 	}
 	if result.Unseen > 0 {
-		a.Warn(fmt.Sprintf("the files of %d processes could not be seen: run this as root", result.Unseen))
+		a.Warn(unseenText(result.Unseen, os.Geteuid()))
 	}
 	for _, note := range result.Notes {
 		a.Warn(note)

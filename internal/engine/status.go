@@ -66,7 +66,7 @@ func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader
 func readStatus(cfg *config.Config, m *mirror.Mirror, state status.StateReader, entries map[string]staging.Revision, progress report.Progress) (report.Status, error) {
 	configured := make([]status.Configured, len(cfg.Manifests))
 	for i, m := range cfg.Manifests {
-		configured[i] = status.Configured{Name: m.Name, Release: m.Release, Policy: policyOf(m.Activate)}
+		configured[i] = status.Configured{Name: m.Name, Release: m.Release, Policy: policyOf(m.Activate), Grouped: len(groupsOf(cfg).Of(m.Name)) > 1}
 	}
 	s, err := status.Read(m, state, origin.Of(cfg.Source.URL), configured, entries, progress)
 	s.Views = status.Views(m.Current(), configuredViews(cfg))

@@ -289,6 +289,9 @@ func TestA410DisablesAWebhookUntilAReload(t *testing.T) {
 	if state := r.States()["hook"]; !state.Disabled || w.counts.of("hook", Failed) != 1 {
 		t.Errorf("state %+v after %d attempts", state, w.counts.of("hook", Failed))
 	}
+	if log := w.log.String(); strings.Contains(log, "tried again") || !strings.Contains(log, "the hook is off until the configuration is loaded again") {
+		t.Errorf("the log says\n%s", log)
+	}
 	server.mu.Lock()
 	status = http.StatusOK
 	server.mu.Unlock()

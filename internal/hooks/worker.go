@@ -152,8 +152,9 @@ func (w *worker) deliver(d store.Delivery) {
 		w.noteSuccess(d)
 		return
 	}
-	w.noteFailure(d, err)
-	if _, ok := errors.AsType[*goneError](err); ok {
+	_, isGone := errors.AsType[*goneError](err)
+	w.noteFailure(d, err, isGone)
+	if isGone {
 		w.disable()
 		return
 	}
@@ -172,7 +173,8 @@ func (w *worker) noteSuccess(d store.Delivery) {
 	w.pauses.Reset()
 }
 
-func (w *worker) noteFailure(d store.Delivery, err error) {
+// noteFailure also tells that the delivery is tried again, unless the hook is turned off.
+func (w *worker) noteFailure(d store.Delivery, err error, isLast bool) {
 	now := time.Now().UTC()
 	if d.Since.After(now) { // the clock was set back
 		d.Since = now
@@ -180,7 +182,7 @@ func (w *worker) noteFailure(d store.Delivery, err error) {
 	w.failed++
 	d.Attempts, d.TriedAt, d.Error = d.Attempts+1, now, err.Error()
 	w.runner.cfg.Metrics.HookResult(w.id, Failed)
-	if !w.warned {
+	if !w.warned && !isLast {
 		w.runner.cfg.Log.Warn().Str("hook", w.id).Str("event", d.Event).Str("id", d.ID).Str("manifest", d.Manifest).Str("error", d.Error).
 			Msg("delivery failed, it is tried again")
 		w.warned = true

@@ -18,6 +18,9 @@ func (s *Status) Explain(now time.Time) {
 		m := &s.Manifests[i]
 		m.Explanation = OneLine(explanation{ManifestStatus: *m, daemon: s.Daemon, now: now}.sentence())
 	}
+	for i := range s.Exports {
+		s.Exports[i].Explanation = OneLine(s.Exports[i].sentence(s.Generation))
+	}
 	if s.Scrub != nil {
 		s.Scrub.Explanation = OneLine(s.Scrub.sentence(s.Daemon, now))
 	}
@@ -110,7 +113,10 @@ func (e explanation) goesLive() string {
 	case e.OpensAt.After(e.now):
 		return fmt.Sprintf("goes live when its window opens at %s, or with `syncd activate %s`", e.at(*e.OpensAt), e.Name)
 	}
-	return "waits for the other manifests of its group, or for the next sync"
+	if e.Grouped {
+		return "waits for the other manifests of its group, or for the next sync"
+	}
+	return fmt.Sprintf("goes live with the next sync, or with `syncd activate %s`", e.Name)
 }
 
 func (e explanation) syncing() string {
@@ -272,7 +278,7 @@ func inWords(reason refusal.Reason) string {
 	case refusal.Empty:
 		return "it lists no files"
 	case refusal.Shrink:
-		return "it has far fewer files than the served release"
+		return "it, or one of its files, is far smaller than what is served"
 	case refusal.Downgrade:
 		return "the newest release is older than the served one"
 	case refusal.NoSpace:

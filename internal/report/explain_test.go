@@ -51,7 +51,7 @@ func TestExplanationOfEachState(t *testing.T) {
 		"refused": {m: with(func(m *ManifestStatus) {
 			m.State, m.Failing, m.Reason, m.Error, m.RetryAt = StateRefused, "2026.11", "shrink", "3 files, were 9", at(4)
 		}),
-			expect: "refused 2026.11 because it has far fewer files than the served release (3 files, were 9); still serving 2026.10; the next scheduled try is after 2026-10-20 16:00 UTC; `syncd sync` tries at once"},
+			expect: "refused 2026.11 because it, or one of its files, is far smaller than what is served (3 files, were 9); still serving 2026.10; the next scheduled try is after 2026-10-20 16:00 UTC; `syncd sync` tries at once"},
 		"failed": {m: with(func(m *ManifestStatus) { m.State, m.Error = StateFailed, "status 503" }),
 			expect: "the last sync failed: status 503; still serving 2026.10; next check at 2026-10-20 13:00 UTC"},
 		"failed with nothing served": {m: ManifestStatus{Wanted: "latest", State: StateFailed, Failing: "2026.10", Error: "status 503"}, alone: true,
@@ -68,6 +68,18 @@ func TestExplanationOfEachState(t *testing.T) {
 			expect: "syncing: stuck since 2026-10-20 11:00 UTC, because the provider sends nothing, restart syncd; 0 of 1 files, 0 B of 10 B"},
 		"stuck at a question": {m: syncing(ManifestProgress{Phase: PhaseChecking, StuckSince: *at(-1)}),
 			expect: "syncing: asking the provider for releases; stuck since 2026-10-20 11:00 UTC, because the provider sends nothing, restart syncd; still serving 2026.10"},
+		"staged": {m: with(func(m *ManifestStatus) {
+			m.State, m.Staged = StateStaged, &StagedRevision{Release: "2026.11", Since: *at(-1)}
+		}),
+			expect: "2026.11 is staged since 2026-10-20 11:00 UTC and goes live with `syncd activate data`; still serving 2026.10; next check at 2026-10-20 13:00 UTC"},
+		"staged without a group": {m: with(func(m *ManifestStatus) {
+			m.State, m.Staged, m.OpensAt = StateStaged, &StagedRevision{Release: "2026.11", Since: *at(-1)}, &now
+		}),
+			expect: "2026.11 is staged since 2026-10-20 11:00 UTC and goes live with the next sync, or with `syncd activate data`; still serving 2026.10; next check at 2026-10-20 13:00 UTC"},
+		"staged in a group": {m: with(func(m *ManifestStatus) {
+			m.State, m.Staged, m.OpensAt, m.Grouped = StateStaged, &StagedRevision{Release: "2026.11", Since: *at(-1)}, &now, true
+		}),
+			expect: "2026.11 is staged since 2026-10-20 11:00 UTC and waits for the other manifests of its group, or for the next sync; still serving 2026.10; next check at 2026-10-20 13:00 UTC"},
 		"stalled":             {m: syncing(ManifestProgress{Phase: PhaseDownloading, FilesTotal: 1, BytesTotal: 10}), expect: "syncing: 0 of 1 files, 0 B of 10 B"},
 		"nothing to download": {m: syncing(ManifestProgress{Phase: PhaseDownloading}), expect: "syncing: all files are on disk already"},
 		"publishing":          {m: syncing(ManifestProgress{Phase: PhasePublishing}), expect: "syncing: publishing"},

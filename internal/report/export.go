@@ -1,6 +1,9 @@
 package report
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // ExportResult is one exported folder's part of a Sync.
 type ExportResult struct {
@@ -20,6 +23,23 @@ type ExportStatus struct {
 	State      ExportState `json:"state"`
 	Since      *time.Time  `json:"behind_since"` // when it ceased to follow; null while it does
 	Error      string      `json:"error"`
+
+	Explanation string `json:"explanation"` // why the folder does not follow; "" while it does
+}
+
+// sentence says why the folder does not show the served generation.
+func (e ExportStatus) sentence(served int) string {
+	switch {
+	case e.Error != "":
+		return e.Error
+	case e.State == ExportBehind && e.Generation > 0:
+		return fmt.Sprintf("it shows generation %d, and %d is served: `syncd sync` exports it, as the next sync does", e.Generation, served)
+	case e.State == ExportBehind, e.State == ExportPending && served > 0:
+		return "nothing is exported yet: `syncd sync` exports the view, as the next sync does"
+	case e.State == ExportPending:
+		return "nothing is exported yet, because nothing is served"
+	}
+	return ""
 }
 
 // ExportState is the state of an exported folder, as `status --json` names it.

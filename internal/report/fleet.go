@@ -64,6 +64,8 @@ type Following struct {
 	Refused  manifest.Release `json:"refused"` // the release that it refused or failed to mirror
 	Reason   string           `json:"reason"`
 	Since    *time.Time       `json:"since"` // when it first reported that
+
+	Offered manifest.Release `json:"offered,omitempty"` // of a host that is behind: the release that it may have
 }
 
 // FollowerState is how a follower is doing, as `fleet --json` names it.

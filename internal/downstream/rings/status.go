@@ -164,6 +164,9 @@ func (n newestReleases) of(p place) manifest.Release {
 
 func (n newestReleases) following(name string, r *hostReport) report.Following {
 	following := report.Following{Release: r.Release, Revision: r.Revision, State: n.state(name, r)}
+	if following.State == report.FollowerBehind {
+		following.Offered = n.of(place{r.Ring, name})
+	}
 	if r.Refused != "" {
 		following.Refused, following.Reason, following.Since = r.Refused, r.Reason, &r.Since
 	}

@@ -8,6 +8,8 @@ import (
 	"hash/maphash"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 
 	"syncd/internal/host/command"
@@ -149,7 +151,20 @@ func difference(number int, before, after line, hadBefore, hasAfter bool) string
 	case !hasAfter:
 		return fmt.Sprintf("line %d: - %s", number, before)
 	}
-	return fmt.Sprintf("line %d: - %s + %s", number, before, after)
+	return fmt.Sprintf("line %d: - %s + %s%s", number, before, after, hiddenDifference(before, after))
+}
+
+// hiddenDifference tells two lines apart that look the same where they are shown, in which
+// blanks are folded.
+func hiddenDifference(before, after line) string {
+	a, b := before.String(), after.String()
+	switch {
+	case a == b:
+		return fmt.Sprintf(" (they differ beyond the first %d bytes)", maxText)
+	case slices.Equal(strings.Fields(a), strings.Fields(b)):
+		return " (they differ in blanks)"
+	}
+	return ""
 }
 
 // line is a line of any length: its beginning and a hash of all of it.
@@ -159,8 +174,10 @@ type line struct {
 	size int64
 }
 
+// String shows what is no printable text as an escape, such as the \r of another line end.
 func (l line) String() string {
-	text := strings.ToValidUTF8(l.text, "?")
+	text := strconv.Quote(l.text)
+	text = strings.ReplaceAll(text[1:len(text)-1], `\"`, `"`)
 	if l.size > maxText {
 		text += "…"
 	}

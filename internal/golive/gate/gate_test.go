@@ -42,6 +42,25 @@ func check(t *testing.T, g Gate, s Subject) Finding {
 	return found
 }
 
+func TestDifferencesThatCannotBeSeenAreShown(t *testing.T) {
+	long := strings.Repeat("x", maxText)
+	for name, row := range map[string]struct{ before, after, want string }{
+		"line ends":          {"a,b\r\n", "a,b\n", `line 1: - a,b\r + a,b`},
+		"blanks":             {"a  b\n", "a b\n", "line 1: - a  b + a b (they differ in blanks)"},
+		"a blank at the end": {"a \n", "a\n", "line 1: - a  + a (they differ in blanks)"},
+		"tab":                {"a\tb\n", "a b\n", `line 1: - a\tb + a b`},
+		"invisible":          {"a\u200bb\n", "ab\n", `line 1: - a\u200bb + ab`},
+		"no text":            {"\xff\n", "?\n", `line 1: - \xff + ?`},
+		"quotes stay":        {"\"a\"\n", "b\n", `line 1: - "a" + b`},
+		"far behind":         {long + "1\n", long + "2\n", fmt.Sprintf("line 1: - %s… + %s… (they differ beyond the first 200 bytes)", long, long)},
+	} {
+		c := compareLines(strings.NewReader(row.before), strings.NewReader(row.after))
+		if len(c.shown) != 1 || c.shown[0] != row.want {
+			t.Errorf("%s: %q, want %q", name, c.shown, row.want)
+		}
+	}
+}
+
 func TestFindings(t *testing.T) {
 	short := shell("echo waiting; sleep 1000")
 	short.Timeout = 300 * time.Millisecond
@@ -154,9 +173,9 @@ func TestLinesAreComparedInOrder(t *testing.T) {
 		{"one more", "a\n", "a\n\n", 2, 1, "line 2: + "},
 		{"one less", "a\nb\n", "a\n", 2, 1, "line 2: - b"},
 		{"shifted", "a\nb\nc\n", "b\nc\n", 3, 3, "line 1: - a + b"},
-		{"a long line", long + "y\n", long + "z\n", 1, 1, "line 1: - " + long[:200] + "… + " + long[:200] + "…"},
+		{"a long line", long + "y\n", long + "z\n", 1, 1, "line 1: - " + long[:200] + "… + " + long[:200] + "… (they differ beyond the first 200 bytes)"},
 		{"the same long line", long + "\n", long + "\n", 1, 0, ""},
-		{"not UTF-8", "\xff\n", "a\n", 1, 1, "line 1: - ? + a"},
+		{"not UTF-8", "\xff\n", "a\n", 1, 1, `line 1: - \xff + a`},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

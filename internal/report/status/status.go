@@ -19,6 +19,7 @@ type Configured struct {
 	Name    string
 	Release manifest.Release // latest, an alias, or a pinned month
 	Policy  staging.Policy   // of what is staged
+	Grouped bool             // it goes live together with others
 }
 
 // StateReader is the part of the state database that reports are made from.
@@ -94,7 +95,7 @@ func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e 
 		m.HoldUntil = timeOrNull(record.Orders.HoldUntil)
 	}
 	if m.Staged != nil {
-		m.OpensAt = timeOrNull(c.Policy.Opens(time.Now()))
+		m.OpensAt, m.Grouped = timeOrNull(c.Policy.Opens(time.Now())), c.Grouped
 	}
 	m.Late = m.Wanted == string(manifest.Latest) && past(saved).IsLate(manifest.Release(saved.Newest), time.Now())
 	if progress != nil {

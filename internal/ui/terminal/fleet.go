@@ -65,9 +65,13 @@ func (r *rows) flush(head ...string) error {
 	return err
 }
 
-// fleetState is the state of a follower, with the release that it refused.
+// fleetState is the state of a follower, with the release that it refused, or that it is
+// offered and has not taken.
 func fleetState(t report.Following) string {
-	if t.Refused == "" {
+	switch {
+	case t.Offered != "":
+		return fmt.Sprintf("%s (%s is offered)", t.State, t.Offered)
+	case t.Refused == "":
 		return string(t.State)
 	}
 	return fmt.Sprintf("%s %s (%s)", t.State, t.Refused, t.Reason)

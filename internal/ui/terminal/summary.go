@@ -81,7 +81,7 @@ func PrintActivation(w io.Writer, s report.Sync, discarded bool) {
 			continue
 		}
 		if discarded {
-			fmt.Fprintf(w, "%s  dropped what was staged; %s stays\n", m.Name, orDash(releaseName(m.Release, m.Revision)))
+			fmt.Fprintf(w, "%s  dropped what was staged; %s\n", m.Name, stays(m))
 		} else {
 			fmt.Fprintf(w, "%s  %s is live\n", m.Name, releaseName(m.Release, m.Revision))
 		}
@@ -112,10 +112,18 @@ func PrintVerification(w io.Writer, v report.Verification) {
 	fmt.Fprintf(w, "%s (%s) read, %d damaged\n", files(v.Files), size(v.Bytes), len(v.Damage))
 }
 
+// stays says what is served as before.
+func stays(m report.ManifestResult) string {
+	if m.Release == "" {
+		return "nothing is served yet"
+	}
+	return releaseName(m.Release, m.Revision) + " stays"
+}
+
 func manifestLine(m report.ManifestResult, dryRun bool) string {
 	if m.Staged != nil && m.NewlyStaged {
-		return fmt.Sprintf("%s  %s  staged: %d of %d files downloaded (%s); %s stays", m.Name, releaseName(m.Staged.Release, m.Staged.Revision),
-			m.FilesDownloaded, m.FilesTotal, size(m.BytesDownloaded), orDash(releaseName(m.Release, m.Revision)))
+		return fmt.Sprintf("%s  %s  staged: %d of %d files downloaded (%s); %s", m.Name, releaseName(m.Staged.Release, m.Staged.Revision),
+			m.FilesDownloaded, m.FilesTotal, size(m.BytesDownloaded), stays(m))
 	}
 	if m.Result == report.Unchanged {
 		return fmt.Sprintf("%s  %s  unchanged: %s", m.Name, releaseName(m.Release, m.Revision), files(m.FilesTotal))

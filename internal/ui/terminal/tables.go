@@ -128,8 +128,8 @@ func printExports(w io.Writer, exports []report.ExportStatus) error {
 		return err
 	}
 	for _, e := range exports {
-		if e.Error != "" {
-			fmt.Fprintf(w, "\n%s: %s\n", e.View, e.Error)
+		if e.Explanation != "" {
+			fmt.Fprintf(w, "\n%s: %s\n", e.View, e.Explanation)
 		}
 	}
 	return nil
