@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -80,6 +81,23 @@ func Signer(keys *credentials.Credentials, region string) func(*http.Request) er
 		signer.SignV4(*r, key.AccessKeyID, key.SecretAccessKey, key.SessionToken, region) // changes the headers only
 		return nil
 	}
+}
+
+// Again signs a request again whose headers were changed after it was signed. The region
+// stays.
+func Again(r *http.Request, keys *credentials.Credentials) error {
+	_, scope, found := strings.Cut(r.Header.Get("Authorization"), "Credential=")
+	parts := strings.Split(strings.SplitN(scope, ",", 2)[0], "/") // KEY/DATE/REGION/s3/aws4_request
+	if !found || len(parts) < 5 {
+		return nil // it was not signed
+	}
+	key, err := keys.GetWithContext(&credentials.CredContext{Context: r.Context()})
+	if err != nil {
+		return err
+	}
+	r.Header.Del("Authorization")
+	signer.SignV4(*r, key.AccessKeyID, key.SecretAccessKey, key.SessionToken, parts[len(parts)-3]) // changes the headers only
+	return nil
 }
 
 // patience is how long the service that gives a role its keys may take.

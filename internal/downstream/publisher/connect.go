@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -49,16 +50,16 @@ func (s *storage) checkCredentials() error {
 
 // connect returns the storage at a place. mayWrite is asked before each request that
 // changes something, and while its body is sent.
-func (p Place) connect(mayWrite func() error, serverTime *atomic.Int64) (*storage, error) {
-	w := &wire{reads: p.transport(func() error { return nil }), writes: p.transport(mayWrite), mayWrite: mayWrite, serverTime: serverTime}
+func (p Place) connect(mayWrite func() error, known *known) (*storage, error) {
 	keys := cmp.Or(p.Credentials, signature.Credentials())
+	w := &wire{reads: p.transport(func() error { return nil }), writes: p.transport(mayWrite), mayWrite: mayWrite, keys: keys, known: known}
 	core, err := minio.NewCore(p.Endpoint.Host, &minio.Options{
 		Creds: keys, Secure: p.Endpoint.Scheme == "https", Region: p.Region, Transport: w, MaxRetries: 1,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("publish.s3: %w", err)
 	}
-	return &storage{core: *core, credentials: keys, bucket: p.Bucket, prefix: p.Prefix, retry: p.Retry}, nil
+	return &storage{core: *core, credentials: keys, bucket: p.Bucket, prefix: p.Prefix, retry: p.Retry, known: known}, nil
 }
 
 // answerPatience is how long a server may take to answer, at least: it may have to put
@@ -111,10 +112,17 @@ func (c *impatientConn) Write(p []byte) (int, error) {
 
 // wire carries requests. It holds back those that this publisher may no longer make.
 type wire struct {
-	reads      http.RoundTripper
-	writes     http.RoundTripper
-	mayWrite   func() error
-	serverTime *atomic.Int64 // of the last answer, in Unix seconds
+	reads    http.RoundTripper
+	writes   http.RoundTripper
+	mayWrite func() error
+	keys     *credentials.Credentials
+	known    *known
+}
+
+// known is what was learned about a server.
+type known struct {
+	time      atomic.Int64 // of the last answer, in Unix seconds
+	bareETags atomic.Bool  // it compares If-Match with the ETag without its quotes, as Ceph RGW 16 does
 }
 
 // reply is what storage wants to know of an answer besides minio's error.
@@ -140,6 +148,13 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err := w.mayWrite(); err != nil {
 			return nil, errors.Join(err, closeBody(r))
 		}
+		if w.known.bareETags.Load() && r.Header.Get("If-Match") != "" {
+			r = r.Clone(r.Context())
+			r.Header.Set("If-Match", strings.Trim(r.Header.Get("If-Match"), `"`))
+			if err := signature.Again(r, w.keys); err != nil {
+				return nil, errors.Join(err, closeBody(r))
+			}
+		}
 	}
 	res, err := base.RoundTrip(r)
 	if err != nil {
@@ -148,7 +163,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	isObject := r.URL.RawQuery == "" && res.StatusCode < http.StatusMultipleChoices
 	res.Body = &answer{res.Body, job, isObject, maxPage}
 	if date, err := http.ParseTime(res.Header.Get("Date")); err == nil {
-		w.serverTime.Store(date.Unix())
+		w.known.time.Store(date.Unix())
 	}
 	if got, ok := r.Context().Value(replyKey{}).(*reply); ok {
 		got.retryAfter = retryAfter(res)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"sync/atomic"
 
 	"syncd/internal/downstream/bucket"
 )
@@ -21,7 +20,7 @@ type Seen struct {
 func (p Place) Look(ctx context.Context) (seen Seen, err error) {
 	ctx, end := within(ctx, "looking at the bucket", limitsOfLook)
 	defer end()
-	s, err := p.connect(func() error { return nil }, new(atomic.Int64))
+	s, err := p.connect(func() error { return nil }, new(known))
 	if err != nil {
 		return seen, err
 	}

@@ -32,7 +32,8 @@ func (p *Publisher) probe(ctx context.Context) error {
 	return nil
 }
 
-// knowsConditions writes an object of its own under conditions that do not hold.
+// knowsConditions writes an object of its own under conditions that do not hold, and under
+// one that does. It learns the form of ETags that the server compares.
 func (s *storage) knowsConditions(ctx context.Context) (bool, error) {
 	name := bucket.ProbeName(rand.Text())
 	etag, err := s.put(ctx, name, []byte("{}\n"), condition{absent: true})
@@ -43,20 +44,32 @@ func (s *storage) knowsConditions(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer func() { _ = s.remove(ctx, name) }() // otherwise a later collection does
-	for _, c := range []condition{{absent: true}, {etag: "00000000000000000000000000000000"}} {
-		_, err := s.put(ctx, name, []byte("[]\n"), c)
-		if err == nil || isUnknown(err) {
-			return false, nil
-		}
-		if !errors.Is(err, errChanged) {
+	if refuses, err := s.refuses(ctx, name, condition{absent: true}); err != nil || !refuses {
+		return false, err
+	}
+	for _, bare := range []bool{false, true} {
+		s.known.bareETags.Store(bare)
+		if refuses, err := s.refuses(ctx, name, condition{etag: "00000000000000000000000000000000"}); err != nil || !refuses {
 			return false, err
 		}
+		if refuses, err := s.refuses(ctx, name, condition{etag: etag}); err != nil || !refuses {
+			return err == nil, err
+		}
 	}
-	_, err = s.put(ctx, name, []byte("[]\n"), condition{etag: etag})
-	if errors.Is(err, errChanged) || isUnknown(err) {
+	return false, nil
+}
+
+// refuses is true if the server refuses a write because of its condition. A server without
+// conditions refuses none.
+func (s *storage) refuses(ctx context.Context, name string, c condition) (bool, error) {
+	_, err := s.put(ctx, name, []byte("[]\n"), c)
+	if isUnknown(err) {
 		return false, nil
 	}
-	return err == nil, err
+	if errors.Is(err, errChanged) {
+		return true, nil
+	}
+	return false, err
 }
 
 // isUnknown is true for a server that says that it has no conditions.

@@ -64,11 +64,11 @@ type Observer interface {
 
 // Publisher publishes to one place. Its methods are safe for concurrent use.
 type Publisher struct {
-	cfg        Config
-	identity   *identity
-	store      *storage
-	election   *election // nil without
-	serverTime atomic.Int64
+	cfg      Config
+	identity *identity
+	store    *storage
+	election *election // nil without
+	known    known     // about the server
 
 	queue      queue
 	collecting chan struct{}       // has a value while a collection runs
@@ -103,12 +103,12 @@ func New(cfg Config) (*Publisher, error) {
 		p.election = newElection(p.identity.name()+" "+rand.Text()[:8], cfg.Lease)
 		place := cfg.Place
 		place.Retry = Retry{InitialInterval: cfg.Lease / 50, MaxInterval: cfg.Lease / 10, MaxElapsed: cfg.Lease / 3}
-		if p.election.store, err = place.connect(p.election.mayWriteLease, &p.serverTime); err != nil {
+		if p.election.store, err = place.connect(p.election.mayWriteLease, &p.known); err != nil {
 			return nil, err
 		}
 		mayWrite = p.election.mayUpload
 	}
-	p.store, err = cfg.Place.connect(mayWrite, &p.serverTime)
+	p.store, err = cfg.Place.connect(mayWrite, &p.known)
 	return p, err
 }
 

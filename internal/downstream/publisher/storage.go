@@ -26,6 +26,7 @@ type storage struct {
 	credentials    *credentials.Credentials
 	bucket, prefix string
 	retry          Retry
+	known          *known
 }
 
 // Retry is the exponential backoff after transient faults.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,5 +85,36 @@ func TestAFenceThatLeavesNoNumbersIsRefusedByName(t *testing.T) {
 		}
 		server.Remove("mirror/" + name)
 		eventually(t, "the lease is taken once the text is gone", func() bool { return p.holds() })
+	}
+}
+
+// Ceph RGW 16 compares If-Match as it is with the ETag, without the quotes of HTTP.
+func TestAServerThatComparesETagsWithoutQuotesHasConditions(t *testing.T) {
+	server := start(t)
+	front := buckettest.NewFront(t, server)
+	var bare atomic.Int64
+	front.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+		etag := r.Header.Get("If-Match")
+		if strings.HasPrefix(etag, `"`) {
+			answerXML(http.StatusPreconditionFailed, "PreconditionFailed")(w)
+			return true
+		}
+		if etag != "" {
+			bare.Add(1)
+		}
+		return false
+	})
+	h := newHost(t)
+	h.serve("addr", "2026.10", map[string]string{"a": "one"})
+	p := newPublisher(t, front.Endpoint, h, func(c *Config) { c.Lease = time.Hour })
+	mustPublish(t, p, Request{})
+	probed := bare.Load()
+	h.serve("addr", "2026.11", map[string]string{"a": "two"})
+	mustPublish(t, p, Request{})
+	if c := look(t, server); c.files["addr/a"] != "two" || c.current.Fence != 1 || probed == 0 || bare.Load() == probed {
+		t.Errorf("%+v, %d and %d requests", c, probed, bare.Load())
+	}
+	if seen, err := p.cfg.Place.Look(t.Context()); err != nil || !seen.HasConditions {
+		t.Errorf("%+v, %v", seen, err)
 	}
 }

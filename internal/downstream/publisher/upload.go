@@ -181,7 +181,7 @@ func (u *uploads) send(ctx context.Context, size int64, put func() error) error 
 
 // now is the server's time, so that the ages of objects do not depend on this host's clock.
 func (p *Publisher) now() time.Time {
-	if seconds := p.serverTime.Load(); seconds != 0 {
+	if seconds := p.known.time.Load(); seconds != 0 {
 		return time.Unix(seconds, 0)
 	}
 	return time.Now()
