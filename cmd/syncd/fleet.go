@@ -66,7 +66,13 @@ func showFleet(ctx context.Context, a *cli.App, cfg *config.Config, fits request
 		if err != nil {
 			return err
 		}
-		return print(ask)
+		return print(func(req request.Fleet) (report.FleetPage, error) {
+			page, err := ask(req)
+			if err != nil {
+				return page, err
+			}
+			return report.VisibleCopy(page) // as the client does
+		})
 	})
 }
 

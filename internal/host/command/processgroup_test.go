@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 		fmt.Println(c.Run(context.Background()))
 		return
 	}
+	if file := os.Getenv(hiddenVariable); file != "" {
+		hide(file)
+	}
 	goleak.VerifyTestMain(m)
 }
 

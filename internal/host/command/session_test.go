@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,6 +67,65 @@ func TestACommandTracesNeitherSupervisorNorCaller(t *testing.T) {
 	}
 	if outcome.String() != "<nil>\n" || out.Len() > 0 {
 		t.Errorf("%q: the command read %q", outcome.String(), out.String())
+	}
+}
+
+// hiddenVariable makes the test binary a process that no other user may trace. It names a
+// file for its number.
+const hiddenVariable = "PROCESSGROUP_HIDDEN"
+
+func hide(file string) {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		os.Exit(1)
+	}
+	if err := os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+		os.Exit(1)
+	}
+	time.Sleep(waiting)
+	os.Exit(0)
+}
+
+// The unit mounts /proc so that such a process cannot be seen (ProtectProc=invisible).
+func TestAnOrphanThatHidesIsKilled(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("NOT TESTED: only root can mount /proc")
+	}
+	dir, err := os.MkdirTemp("", "") // whose folders the other user can pass
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	exe, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, number := filepath.Join(dir, "program"), filepath.Join(dir, "hidden")
+	for _, err := range []error{os.WriteFile(program, exe, 0o755), os.Chmod(dir, 0o777)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	hidden := "unset " + callerVariable + "; " + hiddenVariable + "=" + number + " setsid " + program + " & while [ ! -s " + number + " ]; do sleep 0.01; done; "
+	for _, end := range []string{"exit 0", "kill -9 $PPID; sleep 1000"} {
+		mounted := `mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid "$1" --regid "$1" --clear-groups "$2"`
+		caller := exec.Command("unshare", "--mount", "--propagation", "private", "sh", "-c", mounted, "sh", strconv.Itoa(stranger), program)
+		caller.Env = append(os.Environ(), callerVariable+"="+hidden+end)
+		if out, err := caller.CombinedOutput(); err != nil {
+			t.Skipf("NOT TESTED: /proc cannot be mounted: %v: %s", err, out)
+		}
+		text, err := os.ReadFile(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, err := strconv.Atoi(string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if syscall.Kill(pid, 0) == nil && !isZombie(pid) {
+			t.Errorf("after %q, process %d survived", end, pid)
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		_ = os.Remove(number) // the next round writes it
 	}
 }
 
