@@ -23,6 +23,11 @@ type Provider interface {
 	Metadata(ctx context.Context, ref manifest.Reference) (releases.Metadata, error)
 }
 
+// Expecter is a Provider that reads much for one answer: it is told of all files before.
+type Expecter interface {
+	Expect(refs []manifest.Reference)
+}
+
 // Config is what Files needs; every field is required unless it says so.
 type Config struct {
 	Provider  Provider
@@ -70,6 +75,9 @@ type getter struct {
 // Files gets files and calls show with each that has its name. It refuses all of them
 // before the first download if one would replace another file, or if they do not fit.
 func Files(ctx context.Context, cfg Config, refs []manifest.Reference, show func(File)) error {
+	if provider, ok := cfg.Provider.(Expecter); ok {
+		provider.Expect(refs)
+	}
 	wishes, err := ask(ctx, cfg, refs)
 	if err != nil {
 		return err

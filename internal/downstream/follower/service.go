@@ -3,6 +3,7 @@ package follower
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"syncd/internal/clients/releases"
@@ -12,23 +13,20 @@ import (
 )
 
 // Service answers questions of the release service from a bucket, for commands that a
-// person waits for. It has the served release of each manifest. Safe for concurrent use.
+// person waits for. It has the served release of each manifest, and keeps only the files
+// that it was asked for: records can be longer than the memory. Safe for concurrent use.
 type Service struct {
 	*Client
 
-	mu      sync.Mutex // guards what follows, also while a record is read
-	records map[string]contents
-}
-
-// contents is a record that was read, and its files by their references, with the release
-// latest in the place of their own.
-type contents struct {
-	record.Record
-	byReference map[manifest.Reference]int
+	mu         sync.Mutex // guards what follows, also while records are read
+	generation int        // whose records were read
+	files      map[manifest.Reference]*record.File
 }
 
 // NewService returns the service of a bucket.
-func NewService(c *Client) *Service { return &Service{Client: c, records: map[string]contents{}} }
+func NewService(c *Client) *Service {
+	return &Service{Client: c, files: map[manifest.Reference]*record.File{}}
+}
 
 // ManifestList returns the manifests that the bucket has in a release.
 func (s *Service) ManifestList(ctx context.Context, release manifest.Release) ([]releases.ListedManifest, error) {
@@ -66,7 +64,7 @@ func (s *Service) Manifest(ctx context.Context, release manifest.Release, name s
 	if err != nil {
 		return nil, err
 	}
-	record, err := s.record(ctx, m)
+	record, err := s.Client.Record(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -91,23 +89,14 @@ func (s *Service) find(ctx context.Context, release manifest.Release, name strin
 	return m, nil
 }
 
-// record returns the record of a manifest, which is read once.
-func (s *Service) record(ctx context.Context, m bucket.Manifest) (contents, error) {
+// Expect takes the files that will be asked for, so that each record is read once for all.
+func (s *Service) Expect(refs []manifest.Reference) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known, ok := s.records[m.Record()]; ok {
-		return known, nil
+	for _, ref := range refs {
+		s.files[ref] = nil
 	}
-	text, err := s.Client.Record(ctx, m)
-	if err != nil {
-		return contents{}, err
-	}
-	read := contents{text, make(map[manifest.Reference]int, len(text.Files))}
-	for i, f := range text.Files {
-		read.byReference[f.Reference.WithRelease(manifest.Latest)] = i
-	}
-	s.records[m.Record()] = read
-	return read, nil
+	s.generation = 0
 }
 
 // Hash returns the SHA-256 of a file.
@@ -128,20 +117,55 @@ func (s *Service) file(ctx context.Context, ref manifest.Reference) (found manif
 	if err != nil {
 		return found, f, err
 	}
-	key := ref.WithRelease(manifest.Latest)
-	for _, m := range generation.Manifests {
-		known, err := s.record(ctx, m)
-		if err != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, isExpected := s.files[ref]; !isExpected || s.generation != generation.Number {
+		s.files[ref], s.generation = nil, 0
+		if err := s.readLocked(ctx, generation); err != nil {
 			return found, f, err
 		}
-		at, ok := known.byReference[key]
-		if !ok {
-			continue
+		s.generation = generation.Number
+	}
+	if s.files[ref] == nil {
+		return found, f, fmt.Errorf("the bucket has no file %s", ref)
+	}
+	return s.files[ref].Reference, *s.files[ref], nil
+}
+
+// readLocked looks for all expected files in the records of a generation.
+func (s *Service) readLocked(ctx context.Context, generation bucket.Generation) error {
+	missing := map[manifest.Reference][]manifest.Reference{} // by their form with the release latest
+	for ref := range s.files {
+		s.files[ref] = nil
+		key := ref.WithRelease(manifest.Latest)
+		missing[key] = append(missing[key], ref)
+	}
+	for _, m := range generation.Manifests {
+		if len(missing) == 0 {
+			break
 		}
-		found = known.Files[at].Reference
-		if ref.Release() == manifest.Latest || ref.Release() == found.Release() {
-			return found, known.Files[at], nil
+		record, err := s.Client.Record(ctx, m)
+		if err != nil {
+			return err
+		}
+		for _, f := range record.Files {
+			key := f.Reference.WithRelease(manifest.Latest)
+			if len(missing[key]) == 0 {
+				continue
+			}
+			left := slices.DeleteFunc(missing[key], func(ref manifest.Reference) bool {
+				isIt := ref.Release() == manifest.Latest || ref.Release() == f.Reference.Release()
+				if isIt {
+					found := f
+					found.Metadata = nil // nobody asks for it
+					s.files[ref] = &found
+				}
+				return isIt
+			})
+			if missing[key] = left; len(left) == 0 {
+				delete(missing, key)
+			}
 		}
 	}
-	return found, f, fmt.Errorf("the bucket has no file %s", ref)
+	return nil
 }
