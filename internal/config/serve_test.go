@@ -28,7 +28,7 @@ serve:
 	}
 	got.Bandwidth, got.PublicURL = Serve{}.Bandwidth, nil
 	want := Serve{
-		Listen: "0.0.0.0:9443", WebConfig: "/etc/syncd/serve.yml", IDsFile: "/etc/syncd/ids", Keep: 2 * day,
+		Listen: "0.0.0.0:9443", WebConfig: "/etc/syncd/serve.yml", IDsFile: "/etc/syncd/ids", Keep: 2 * day, MaxHosts: 1000,
 		Rings: []Ring{{Name: "canary", StopAbove: NeverStop}, {Name: "rest", Delay: 24 * time.Hour, StopAbove: 0.05}},
 	}
 	if !reflect.DeepEqual(want, got) {
