@@ -11,11 +11,7 @@ import (
 // must not keep value. A file of an earlier version has none.
 func (s *Store) Fleet(each func(key string, value json.RawMessage) error) error {
 	return s.read(func(tx *bbolt.Tx) error {
-		bucket := tx.Bucket(bucketFleet)
-		if bucket == nil {
-			return nil
-		}
-		return bucket.ForEach(func(k, v []byte) error {
+		return forEach(tx, bucketFleet, func(k, v []byte) error {
 			if !json.Valid(v) {
 				return fmt.Errorf("bucket %s, key %q: not JSON", bucketFleet, k)
 			}

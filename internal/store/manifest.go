@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -170,21 +169,6 @@ func (s *Store) Manifests() (map[string]Manifest, error) {
 // Planned returns the contents that unfinished syncs want, by manifest.
 func (s *Store) Planned() (map[string][]Planned, error) {
 	return readAll[[]Planned](s, bucketPlanned)
-}
-
-func readAll[T any](s *Store, name []byte) (map[string]T, error) {
-	all := map[string]T{}
-	err := s.read(func(tx *bbolt.Tx) error {
-		return tx.Bucket(name).ForEach(func(k, v []byte) error {
-			var value T
-			if err := json.Unmarshal(v, &value); err != nil {
-				return fmt.Errorf("bucket %s, key %q: %w", name, k, err)
-			}
-			all[string(k)] = value
-			return nil
-		})
-	})
-	return all, err
 }
 
 // History returns up to limit entries, the newest first.

@@ -48,7 +48,9 @@ type Notified struct {
 type Outbox struct{ tx *bbolt.Tx }
 
 // Notified returns what hooks were notified of, by manifest.
-func (o *Outbox) Notified() (map[string]Notified, error) { return notifiedIn(o.tx) }
+func (o *Outbox) Notified() (map[string]Notified, error) {
+	return allIn[Notified](o.tx, bucketNotified)
+}
 
 // SetNotified saves what hooks were notified of a manifest. The zero Notified removes the entry.
 func (o *Outbox) SetNotified(name string, n Notified) error {
@@ -195,38 +197,13 @@ func (s *Store) NextDelivery(hook string) (next Delivery, found bool, err error)
 }
 
 // Notified returns what hooks were notified of, by manifest.
-func (s *Store) Notified() (notified map[string]Notified, err error) {
-	err = s.read(func(tx *bbolt.Tx) error {
-		notified, err = notifiedIn(tx)
-		return err
-	})
-	return notified, err
+func (s *Store) Notified() (map[string]Notified, error) {
+	return readAll[Notified](s, bucketNotified)
 }
 
-func notifiedIn(tx *bbolt.Tx) (map[string]Notified, error) {
-	all := map[string]Notified{}
-	bucket := tx.Bucket(bucketNotified)
-	if bucket == nil { // a file of an earlier version
-		return all, nil
-	}
-	return all, bucket.ForEach(func(name, v []byte) error {
-		var n Notified
-		if err := json.Unmarshal(v, &n); err != nil {
-			return fmt.Errorf("bucket %s, key %q: %w", bucketNotified, name, err)
-		}
-		all[string(name)] = n
-		return nil
-	})
-}
-
-// deliveriesIn finds no bucket in a file of an earlier version.
 func deliveriesIn(tx *bbolt.Tx) (all []Delivery, err error) {
 	for _, name := range [][]byte{bucketGivenUp, bucketOutbox} {
-		bucket := tx.Bucket(name)
-		if bucket == nil {
-			continue
-		}
-		err = bucket.ForEach(func(k, v []byte) error {
+		err = forEach(tx, name, func(k, v []byte) error {
 			d, err := decodeDelivery(k, v)
 			all = append(all, d)
 			return err

@@ -96,11 +96,7 @@ func decodeProofs(data []byte) *Proofs {
 func (s *Store) Proofs() (map[string]*Proofs, error) {
 	all := map[string]*Proofs{}
 	err := s.read(func(tx *bbolt.Tx) error {
-		bucket := tx.Bucket(bucketProofs)
-		if bucket == nil { // a file of an earlier version
-			return nil
-		}
-		return bucket.ForEach(func(name, v []byte) error {
+		return forEach(tx, bucketProofs, func(name, v []byte) error {
 			all[string(name)] = decodeProofs(v)
 			return nil
 		})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -87,37 +88,45 @@ func (s *Store) Jitter(draw func() float64) (share float64, err error) {
 }
 
 // CoolDowns returns the end of each origin's cool-down.
-func (s *Store) CoolDowns() (map[string]time.Time, error) {
-	until := map[string]time.Time{}
+func (s *Store) CoolDowns() (map[string]time.Time, error) { return s.times(bucketOrigins) }
+
+// SetCoolDown records the end of an origin's cool-down. It removes those that have ended.
+func (s *Store) SetCoolDown(origin string, until time.Time) error {
+	return s.setTime(bucketOrigins, origin, until, time.Now())
+}
+
+// times reads a bucket of times. It passes over damaged ones: losing one costs a request.
+func (s *Store) times(name []byte) (map[string]time.Time, error) {
+	all := map[string]time.Time{}
 	err := s.read(func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketOrigins).ForEach(func(origin, v []byte) error {
-			var t time.Time
-			if t.UnmarshalText(v) == nil { // losing a cool-down costs one request
-				until[string(origin)] = t
+		return forEach(tx, name, func(key, v []byte) error {
+			var at time.Time
+			if at.UnmarshalText(v) == nil {
+				all[string(key)] = at
 			}
 			return nil
 		})
 	})
-	return until, err
+	return all, err
 }
 
-// SetCoolDown records the end of an origin's cool-down.
-func (s *Store) SetCoolDown(origin string, until time.Time) error {
+// setTime writes into a bucket of times. It removes those before horizon.
+func (s *Store) setTime(name []byte, key string, at, horizon time.Time) error {
 	return s.update(func(tx *bbolt.Tx) error {
-		bucket := tx.Bucket(bucketOrigins)
-		if err := dropExpired(bucket); err != nil {
-			return err
-		}
-		text, err := until.UTC().MarshalText()
+		bucket, err := tx.CreateBucketIfNotExists(name)
 		if err != nil {
 			return err
 		}
-		return bucket.Put([]byte(origin), text)
+		if err := dropOlder(bucket, horizon); err != nil {
+			return err
+		}
+		text, err := at.UTC().MarshalText()
+		if err != nil {
+			return err
+		}
+		return bucket.Put([]byte(key), text)
 	})
 }
-
-// dropExpired removes cool-downs that have ended.
-func dropExpired(bucket *bbolt.Bucket) error { return dropOlder(bucket, time.Now()) }
 
 // dropOlder removes the times before horizon from a bucket that holds nothing else.
 func dropOlder(bucket *bbolt.Bucket, horizon time.Time) error {
@@ -133,6 +142,36 @@ func dropOlder(bucket *bbolt.Bucket, horizon time.Time) error {
 		err = errors.Join(err, bucket.Delete(key))
 	}
 	return err
+}
+
+// forEach calls f for each entry of a bucket. Files of earlier versions lack some buckets.
+func forEach(tx *bbolt.Tx, name []byte, f func(key, v []byte) error) error {
+	bucket := tx.Bucket(name)
+	if bucket == nil {
+		return nil
+	}
+	return bucket.ForEach(f)
+}
+
+// allIn decodes a bucket of JSON.
+func allIn[T any](tx *bbolt.Tx, name []byte) (map[string]T, error) {
+	all := map[string]T{}
+	return all, forEach(tx, name, func(key, v []byte) error {
+		var value T
+		if err := json.Unmarshal(v, &value); err != nil {
+			return fmt.Errorf("bucket %s, key %q: %w", name, key, err)
+		}
+		all[string(key)] = value
+		return nil
+	})
+}
+
+func readAll[T any](s *Store, name []byte) (all map[string]T, err error) {
+	err = s.read(func(tx *bbolt.Tx) error {
+		all, err = allIn[T](tx, name)
+		return err
+	})
+	return all, err
 }
 
 func putJSON(bucket *bbolt.Bucket, key []byte, value any) error {
