@@ -110,8 +110,8 @@ func TestAnOrphanThatHidesIsKilled(t *testing.T) {
 		mounted := `mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid "$1" --regid "$1" --clear-groups "$2"`
 		caller := exec.Command("unshare", "--mount", "--propagation", "private", "sh", "-c", mounted, "sh", strconv.Itoa(stranger), program)
 		caller.Env = append(os.Environ(), callerVariable+"="+hidden+end)
-		if out, err := caller.CombinedOutput(); err != nil {
-			t.Skipf("NOT TESTED: /proc cannot be mounted: %v: %s", err, out)
+		if err := caller.Run(); err != nil {
+			t.Skipf("NOT TESTED: /proc cannot be mounted: %v", err)
 		}
 		text, err := os.ReadFile(number)
 		if err != nil {
