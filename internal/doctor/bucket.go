@@ -49,11 +49,7 @@ func (s *storage) lookForKeys(ctx context.Context) (found []Finding, isThere boo
 	}
 	ctx, cancel := context.WithTimeout(ctx, storePatience) // a role is asked for over the network
 	defer cancel()
-	var keys credentials.Value
-	err := s.asKeyReader(ctx, func() (err error) {
-		keys, err = signature.Credentials().GetWithContext(&credentials.CredContext{Context: ctx})
-		return err
-	})
+	keys, err := s.findKeys(ctx)
 	for _, secret := range signature.Secrets() {
 		s.addKey(secret)
 	}
@@ -90,11 +86,37 @@ func (s *storage) addKey(secret string) {
 	}
 }
 
-// asKeyReader runs work that reads the shared file. The daemon's user may own that file, so
-// it is read with the permissions of that user, and it may hang.
-func (s *storage) asKeyReader(ctx context.Context, work func() error) error {
+// findKeys returns the keys that the daemon gets. systemd reads a credential of the unit as
+// root, so this does, too, and does nothing else as root: variables of the unit name files
+// and servers, and the daemon's user may have set them.
+func (s *storage) findKeys(ctx context.Context) (keys credentials.Value, err error) {
+	if s.readsCredential() && os.Getenv("AWS_ACCESS_KEY_ID") == "" {
+		path, _ := signature.SharedFile()
+		if keys, err = signature.KeysIn(path); err == nil {
+			s.keyFile = path
+			os.Setenv("AWS_ACCESS_KEY_ID", keys.AccessKeyID) // requests are signed as the daemon's user, who cannot read the file
+			os.Setenv("AWS_SECRET_ACCESS_KEY", keys.SecretAccessKey)
+			os.Setenv("AWS_SESSION_TOKEN", keys.SessionToken)
+		}
+		return keys, err
+	}
+	err = s.asWorker(ctx, func() (err error) {
+		keys, err = signature.Credentials().GetWithContext(&credentials.CredContext{Context: ctx})
+		return err
+	})
+	return keys, err
+}
+
+// readsCredential is true when the shared file is a credential of the unit.
+func (s *storage) readsCredential() bool {
+	return s.keyCredential != "" && os.Getenv(sharedVariable) != ""
+}
+
+// asWorker runs work with the permissions of the daemon's user, who may own the shared file:
+// it may hang.
+func (s *storage) asWorker(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
-	go func() { done <- s.keyReader().Do(work) }()
+	go func() { done <- s.worker.Do(work) }()
 	select {
 	case err := <-done:
 		return err
@@ -109,7 +131,7 @@ func (s *storage) signAsDaemon(sign Sign) Sign {
 		ctx, cancel := context.WithTimeout(r.Context(), netPatience)
 		defer cancel()
 		signed := r.Clone(ctx)
-		if err := s.asKeyReader(ctx, func() error { return sign(signed) }); err != nil {
+		if err := s.asWorker(ctx, func() error { return sign(signed) }); err != nil {
 			return err
 		}
 		r.Header = signed.Header
@@ -117,19 +139,15 @@ func (s *storage) signAsDaemon(sign Sign) Sign {
 	}
 }
 
-// keyReader is who reads the shared file: systemd, as root, or the daemon.
-func (s *storage) keyReader() account.Account {
-	if s.keyCredential != "" && os.Getenv(sharedVariable) != "" {
-		return account.Self()
-	}
-	return s.worker
-}
-
 // unreadableKeys says that there may be credentials which the daemon, or this user, cannot
 // read.
 func (s *storage) unreadableKeys() []Finding {
 	path, isNamed := signature.SharedFile()
-	err := s.keyReader().Do(func() error { _, _, err := fsops.ReadRegular(path, maxKeys); return err })
+	reader := s.worker
+	if s.readsCredential() {
+		reader = account.Self()
+	}
+	err := reader.Do(func() error { _, _, err := fsops.ReadRegular(path, maxKeys); return err })
 	isMissing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case s.isBlind:
@@ -164,7 +182,7 @@ func (s *storage) keyIn(variable string) string {
 	path, _ := signature.SharedFile()
 	_, err := os.Stat(path)
 	switch {
-	case os.Getenv("AWS_ACCESS_KEY_ID") == "" && err == nil:
+	case s.keyFile != "" || os.Getenv("AWS_ACCESS_KEY_ID") == "" && err == nil:
 		return strings.ToLower(variable) + " in " + path
 	case s.unit != nil:
 		return variable + " in the unit's environment"

@@ -119,7 +119,8 @@ type setup struct {
 // storage is the object storage of source.s3 and publish.s3.
 type storage struct {
 	*setup
-	keys credentials.Value
+	keys    credentials.Value
+	keyFile string // the credential of the unit that the keys were read from, "" for another source
 }
 
 // disk is data_dir, the exported folders and their file system.

@@ -106,7 +106,7 @@ func (s *setup) adoptEnvironment() {
 		path, isOpaque := s.unit.Credential(s.keyCredential)
 		s.isBlind = s.isBlind || isOpaque
 		os.Setenv(sharedVariable, path)
-		os.Setenv("AWS_CONFIG_FILE", os.DevNull) // root reads that file: nothing of the daemon's home may count
+		os.Setenv("AWS_CONFIG_FILE", os.DevNull) // the keys come from the credential, and not from the daemon's home
 	}
 }
 

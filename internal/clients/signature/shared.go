@@ -38,7 +38,8 @@ func (s *shared) RetrieveWithCredContext(c *credentials.CredContext) (credential
 	if why == nil {
 		return s.FileAWSCredentials.RetrieveWithCredContext(c)
 	}
-	return readKeys(why)
+	files := sharedFiles()
+	return readKeys(why, files[:]...)
 }
 
 // maxShared limits a shared file in bytes.
@@ -70,12 +71,17 @@ func sharedFiles() [2]string {
 	return [2]string{first, second}
 }
 
-// readKeys reads the keys that stand in a shared file, and asks no program and no service
-// for others.
-func readKeys(why error) (credentials.Value, error) {
+// KeysIn reads the keys that stand in a shared file. It starts no program.
+func KeysIn(path string) (credentials.Value, error) {
+	return readKeys(errors.New("the file was only read"), path)
+}
+
+// readKeys reads the keys that stand in shared files, and asks no program and no service for
+// others. The files that count more stand first.
+func readKeys(why error, files ...string) (credentials.Value, error) {
 	profile := cmp.Or(os.Getenv("AWS_PROFILE"), "default")
 	var notTried error
-	for _, path := range sharedFiles() {
+	for _, path := range files {
 		text, _, err := fsops.ReadRegular(path, maxShared)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

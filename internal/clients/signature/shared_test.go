@@ -48,7 +48,8 @@ func TestKeysThatStandInAFileAreReadWithoutAProgram(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			home := profiles(t, row.keys, row.config)
 			t.Setenv("AWS_PROFILE", row.profile)
-			keys, err := readKeys(why)
+			files := sharedFiles()
+			keys, err := readKeys(why, files[:]...)
 			got := strings.TrimSpace(keys.AccessKeyID + " " + keys.SecretAccessKey + " " + keys.SessionToken)
 			if err != nil {
 				got = strings.ReplaceAll(err.Error(), home, "HOME")

@@ -34,7 +34,7 @@ func TestDoctorRunsNoProgramOfTheDaemonAsRoot(t *testing.T) {
 				f.Write(name, fmt.Sprintf("[default]\ncredential_process = %s x\n", f.Path("program")), 0o644)
 				f.Must(os.Chown(f.Path(name), e2e.OtherUID, e2e.OtherGID))
 			}
-			for _, more := range []string{"", "Environment=AWS_SHARED_CREDENTIALS_FILE=%d/bucket", "LoadCredential=bucket:/dev/null"} {
+			for _, more := range []string{"", "Environment=AWS_SHARED_CREDENTIALS_FILE=%d/bucket", "LoadCredential=bucket:/dev/null", "Environment=AWS_SHARED_CREDENTIALS_FILE=%d/bucket\nLoadCredential=bucket:" + f.Path(".aws/config")} {
 				unit(f.Host, "User="+stranger, "Environment=HOME="+f.Dir, more)
 				found := f.Syncd("doctor")
 				if more == "" {
