@@ -26,6 +26,10 @@ uploaded (--dry-run).
 --gc also deletes what no generation in use names and what is older than
 publish.s3.grace. Each publication of something new does this, too.
 
+--force replaces what another publisher has newer, in a new epoch, which followers accept
+although its data is older. That publisher then publishes nothing until its own operator
+forces it. With election, this host takes the lease.
+
 --verify publishes nothing. It looks whether the bucket has everything that followers may
 still read: each record and object with its size, and its SHA-256 where the server keeps
 one. Where it keeps none, up to 1 GiB of objects is read, another part each time; --read
@@ -36,8 +40,8 @@ the same as --verify --repair at the times of the scrub.`,
 			switch {
 			case !req.Verify && (req.Repair || req.Read):
 				return cli.Usagef("--repair and --read need --verify")
-			case req.Verify && (req.DryRun || req.Collect):
-				return cli.Usagef("--verify publishes nothing: leave --dry-run and --gc away")
+			case req.Verify && (req.DryRun || req.Collect || req.Force):
+				return cli.Usagef("--verify publishes nothing: leave --dry-run, --gc and --force away")
 			}
 			return work[request.Upload, report.Upload]{
 				operation: operation.Upload, check: hasPlace, asJSON: asJSON, isOK: report.Upload.OK,
@@ -52,6 +56,7 @@ the same as --verify --repair at the times of the scrub.`,
 	}
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "show what would be uploaded and deleted, and change nothing")
 	cmd.Flags().BoolVar(&req.Collect, "gc", false, "delete what nothing in the bucket needs any more")
+	cmd.Flags().BoolVar(&req.Force, "force", false, "replace what another publisher has newer")
 	cmd.Flags().BoolVar(&req.Verify, "verify", false, "look whether the bucket has everything that it names")
 	cmd.Flags().BoolVar(&req.Repair, "repair", false, "with --verify, upload again what is missing or damaged")
 	cmd.Flags().BoolVar(&req.Read, "read", false, "with --verify, read all objects")

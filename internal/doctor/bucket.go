@@ -20,6 +20,7 @@ import (
 	"syncd/internal/downstream/publisher"
 	"syncd/internal/engine"
 	"syncd/internal/host/account"
+	"syncd/internal/report"
 )
 
 // store is a configured place in object storage.
@@ -216,7 +217,22 @@ func (s *storage) checkPublish(ctx context.Context) []Finding {
 		code, status := publisher.AnswerOf(err)
 		return []Finding{s.explainStore(at, code, status, err)}
 	}
-	return s.judgeSeen(at, seen)
+	return append(s.judgeSeen(at, seen), s.judgeUploads(ctx)...)
+}
+
+// judgeUploads says what the publisher knows of the bucket.
+func (s *storage) judgeUploads(ctx context.Context) []Finding {
+	status, err := s.Status(ctx, s.cfg)
+	if err != nil || status.Upload == nil { // the check of the manifests says why
+		return nil
+	}
+	switch status.Upload.State {
+	case report.StateDamaged:
+		return []Finding{failure("run `syncd publish --verify --repair`; look for a lifecycle rule, or a program that deletes in the bucket", "%s", status.Upload.Explanation)}
+	case report.StateSuperseded:
+		return []Finding{hint("let that host publish, or run `syncd publish --force` here", "%s", status.Upload.Explanation)}
+	}
+	return nil
 }
 
 // storePatience is how long a request to publish.s3 is repeated.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -76,6 +77,10 @@ func after(known store.Upload, done report.Upload, at time.Time) store.Upload {
 	}
 	if !known.Standby {
 		known.Generation, known.Shown = done.Generation, done.Served
+		known.Publisher, known.WrittenAt, known.Superseded, known.Kept = done.Publisher, done.PublishedAt.UTC(), done.Superseded, strings.Join(done.Kept, ",")
+		if !done.Superseded || len(done.Kept) > 0 { // or else another publisher's epoch
+			known.Epoch = max(known.Epoch, done.Epoch)
+		}
 	}
 	return known
 }

@@ -52,9 +52,11 @@ func (u uploads) prepare(cfg *config.Config) (*uploader, error) {
 		return nil, err
 	}
 	outcomes := &outcomes{place: placeOf(cfg.Publish), store: u.store}
+	known := u.lastUpload(outcomes.place)
 	p, err := publisher.New(publisher.Config{
 		Place: place, Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: u.mirror, Objects: u.mirror.Objects, Observer: u.metrics, Revision: u.mirror.Records.Revision, Memory: u.store, Keep: outcomes.keep, KeepCollection: outcomes.keepCollection, MustCollect: u.lastUpload(outcomes.place).CollectionError != "", Log: u.options.Log,
 		Configured: func(name string) bool { return u.Config().Has(name) }, Version: u.options.Version, Recheck: cfg.RecheckInterval,
+		Past: publisher.Past{Epoch: known.Epoch, Generation: known.Generation, Wrote: !known.PublishedAt.IsZero()},
 	})
 	return &uploader{p, settings}, err
 }
@@ -114,7 +116,7 @@ func (u uploads) uploadNow(ctx context.Context, req request.Upload) (done report
 			done, err = p.Verify(ctx, verify)
 			return err
 		}
-		done, err = p.Upload(ctx, publisher.Request{DryRun: req.DryRun, Collect: req.Collect, Check: true})
+		done, err = p.Upload(ctx, publisher.Request{DryRun: req.DryRun, Collect: req.Collect, Check: true, Force: req.Force})
 		return err
 	})
 	return done, err

@@ -1,5 +1,7 @@
 package report
 
+import "time"
+
 // The results of publishing to object storage, as JSON and metrics name them.
 const (
 	Uploaded        Result = "published"
@@ -20,6 +22,11 @@ type Upload struct {
 	Kept       []string    `json:"kept,omitempty"`      // manifests that another publisher has newer
 	Collected  *Collection `json:"collected,omitempty"` // what was deleted; nil if nothing was looked for
 	Error      string      `json:"error"`
+
+	Publisher   string    `json:"publisher,omitempty"` // that wrote the generation
+	PublishedAt time.Time `json:"published_at,omitzero"`
+	Epoch       int64     `json:"epoch,omitempty"`
+	Superseded  bool      `json:"superseded,omitempty"` // it is another publisher's, and not what is served here
 
 	Verification *UploadCheck `json:"verification,omitempty"` // nil if none was asked for
 

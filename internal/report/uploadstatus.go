@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -16,6 +17,11 @@ type UploadStatus struct {
 	Error        string          `json:"error"`         // of the last attempt
 	Election     *ElectionStatus `json:"election"`      // null without one
 	Explanation  string          `json:"explanation"`
+
+	Publisher    string     `json:"publisher"`     // that wrote the generation; "" while it is unknown
+	GenerationAt *time.Time `json:"generation_at"` // when
+	Epoch        int64      `json:"epoch"`
+	Kept         []string   `json:"kept"` // manifests that are newer there
 
 	Verification *UploadCheckStatus `json:"verification"` // null before the first
 }
@@ -32,6 +38,10 @@ type UploadCheckStatus struct {
 
 // StateDamaged says that a verification has left something missing or damaged.
 const StateDamaged State = "damaged"
+
+// StateSuperseded says that the generation in the bucket is another publisher's, and not
+// what is served here.
+const StateSuperseded State = "superseded"
 
 // StateStandby says that another publisher holds the lease.
 const StateStandby State = "standby"
@@ -54,8 +64,21 @@ func (p UploadStatus) sentence(now time.Time) string {
 		}
 	case p.State == StateStandby:
 		text = fmt.Sprintf("this host is on standby and does not publish to %s", p.Place)
+	case p.State == StateSuperseded:
+		text = fmt.Sprintf("generation %d in %s is %s's", p.Generation, p.Place, p.Publisher)
+		if p.GenerationAt != nil {
+			text += " since " + at(p.GenerationAt)
+		}
+		if text += ", and not what is served here: "; len(p.Kept) > 0 {
+			text += fmt.Sprintf("it has something newer of %s; `syncd publish --force` takes the place over", strings.Join(p.Kept, ", "))
+		} else {
+			text += "its operator took the place with `syncd publish --force`, which also takes it back"
+		}
 	case p.State == StateInSync || p.State == StateDamaged:
 		text = fmt.Sprintf("generation %d in %s shows what is served", p.Generation, p.Place)
+		if len(p.Kept) > 0 {
+			text += fmt.Sprintf(", but something newer of another publisher for %s", strings.Join(p.Kept, ", "))
+		}
 		if p.PublishedAt != nil {
 			text += ", this host published last at " + at(p.PublishedAt)
 		}

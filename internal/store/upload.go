@@ -23,6 +23,12 @@ type Upload struct {
 	CollectionFailingSince time.Time `json:"collection_failing_since,omitzero"` // of deleting what nothing names
 	CollectionError        string    `json:"collection_error,omitempty"`
 
+	Epoch      int64     `json:"epoch,omitempty"`     // of the generation
+	Publisher  string    `json:"publisher,omitempty"` // that wrote it
+	WrittenAt  time.Time `json:"written_at,omitzero"`
+	Superseded bool      `json:"superseded,omitempty"` // it is another publisher's, and not what is served here
+	Kept       string    `json:"kept,omitempty"`       // manifests that are newer there, with commas
+
 	Verified UploadCheck `json:"verified,omitzero"`
 }
 

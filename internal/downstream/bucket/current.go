@@ -44,12 +44,12 @@ func ParseCurrent(data []byte) (Current, error) {
 // harmful number must not end the counting.
 const maxGeneration = 1 << 30
 
-// maxEpoch is the largest epoch that every reader of JSON keeps exact. It leaves room for
+// MaxEpoch is the largest epoch that every reader of JSON keeps exact. It leaves room for
 // those after it.
-const maxEpoch = 1 << 52
+const MaxEpoch = 1 << 52
 
 func checkEpoch(epoch int64) error {
-	if epoch < 0 || epoch > maxEpoch {
+	if epoch < 0 || epoch > MaxEpoch {
 		return fmt.Errorf("epoch %d", epoch)
 	}
 	return nil

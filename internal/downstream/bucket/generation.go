@@ -36,6 +36,8 @@ type Manifest struct {
 	Bytes    int64            `json:"bytes"`
 	Held     bool             `json:"held,omitempty"` // the publisher's operator wants it, although there may be a newer one
 
+	Publisher string `json:"publisher,omitempty"` // that had something newer than the generation's; "" for that one
+
 	RecordSHA256 manifest.ObjectID `json:"record_sha256,omitzero"` // of the record's text; zero from publishers before 0.2.0
 
 	Described bool `json:"described,omitempty"` // the record has all that the provider's Metadata says
@@ -99,7 +101,7 @@ func (m Manifest) check() error {
 	if m.Files < 1 || m.Files > record.MaxFiles || m.Bytes < 0 {
 		return fmt.Errorf("%d files of %d bytes", m.Files, m.Bytes)
 	}
-	return checkNames(m.Name, m.Release, m.Revision)
+	return cmp.Or(checkLine("publisher", m.Publisher), checkNames(m.Name, m.Release, m.Revision))
 }
 
 // checkNames requires the parts of a record's name to be safe in paths.

@@ -21,9 +21,16 @@ type next struct {
 
 // compose makes the next generation of what is served here. Where another publisher wrote
 // the present one, it may be ahead: this host replaces nothing newer, and drops nothing
-// that it is configured to mirror, too.
-func (p *Publisher) compose(served mirror.Generation, at state) (n next, err error) {
-	present, isAuthor := at.generation, p.identity.wrote(at.SHA256)
+// that it is configured to mirror, too. A forced generation shows what is served here alone.
+func (p *Publisher) compose(served mirror.Generation, at state, force bool) (n next, err error) {
+	present, isAuthor := at.generation, force || p.identity.wrote(at.SHA256)
+	isOwn := func(m bucket.Manifest) bool {
+		return isAuthor && m.Publisher == "" || force || m.Publisher == p.identity.name()
+	}
+	keep := func(m bucket.Manifest) {
+		m.Publisher = cmp.Or(m.Publisher, present.Publisher)
+		n.manifests, n.kept = append(n.manifests, m), append(n.kept, m.Name)
+	}
 	for _, name := range served.Names() {
 		record := served.Records[name]
 		own, err := manifestIn(present, record)
@@ -31,15 +38,18 @@ func (p *Publisher) compose(served mirror.Generation, at state) (n next, err err
 			return n, err
 		}
 		theirs, there := present.Manifest(name)
-		if there && !isAuthor && isAhead(theirs, own) && !isOrdered(record, theirs) {
-			n.manifests, n.kept = append(n.manifests, theirs), append(n.kept, name)
+		if there && isOwn(theirs) {
+			own.Held = own.Held || force && theirs.Release.Newer(own.Release) || isTakenBack(own, theirs, present)
+		}
+		if there && !isOwn(theirs) && isAhead(theirs, own) && !isOrdered(record, theirs) {
+			keep(theirs)
 			continue
 		}
 		n.manifests, n.own = append(n.manifests, own), append(n.own, record)
 	}
 	for _, theirs := range present.Manifests {
-		if _, isServed := served.Records[theirs.Name]; !isServed && !isAuthor && p.cfg.Configured(theirs.Name) {
-			n.manifests, n.kept = append(n.manifests, theirs), append(n.kept, theirs.Name)
+		if _, isServed := served.Records[theirs.Name]; !isServed && !isOwn(theirs) && p.cfg.Configured(theirs.Name) {
+			keep(theirs)
 		}
 	}
 	slices.SortFunc(n.manifests, func(a, b bucket.Manifest) int { return cmp.Compare(a.Name, b.Name) })
@@ -55,6 +65,12 @@ func isAhead(theirs, own bucket.Manifest) bool {
 		return false
 	}
 	return theirs.MirroredAt.After(own.MirroredAt)
+}
+
+// isTakenBack is true for an older release that the author's operator forced, until another
+// one is published. Followers that know no epochs go back to it only because it is held.
+func isTakenBack(own, theirs bucket.Manifest, present bucket.Generation) bool {
+	return present.Epoch > 0 && theirs.Held && theirs.Record() == own.Record()
 }
 
 // isOrdered is true when an operator wants the older revision that this host serves.

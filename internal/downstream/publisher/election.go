@@ -29,6 +29,7 @@ type election struct {
 	seen    string        // ETag of another one's lease
 	seenAt  time.Duration // when it was first seen
 	other   string        // the holder of that lease
+	demands bool          // an operator wants this publisher to lead
 	renewed bool          // another one renewed its lease while this one looked
 	err     error         // of the last round
 	rounds  chan struct{} // closed at the end of a round
@@ -56,6 +57,14 @@ func (e *election) mayWriteLease() error {
 		return errLost
 	}
 	return nil
+}
+
+// demand makes this publisher take the lease, although another one renews it. The fence
+// keeps that one from writing.
+func (e *election) demand() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.demands = !(e.held && uptime() < e.until)
 }
 
 // fence is the number of the lease that is held.
@@ -153,7 +162,7 @@ func (e *election) isOver(lease bucket.Lease, etag string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.other = lease.Holder
-	if lease.Holder == "" || lease.Holder == e.holder { // its own one: an answer was lost
+	if e.demands || lease.Holder == "" || lease.Holder == e.holder { // its own one: an answer was lost
 		return true
 	}
 	if etag != e.seen {
@@ -193,7 +202,7 @@ func (e *election) write(ctx context.Context, next bucket.Lease, c condition) er
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.held, e.lease, e.etag, e.until = true, next, etag, from+e.length*9/10
-	e.seen, e.renewed = "", false
+	e.seen, e.renewed, e.demands = "", false, false
 	return nil
 }
 
@@ -211,12 +220,12 @@ func (e *election) await(ctx context.Context) error {
 	failing := time.Time{}
 	for {
 		e.mu.Lock()
-		held, renewed, err, round := e.held && uptime() < e.until, e.renewed, e.err, e.rounds
+		held, renewed, demands, err, round := e.held && uptime() < e.until, e.renewed, e.demands, e.err, e.rounds
 		e.mu.Unlock()
 		switch {
 		case held:
 			return nil
-		case renewed:
+		case renewed && !demands:
 			return errLost
 		case err == nil:
 			failing = time.Time{}

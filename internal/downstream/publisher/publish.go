@@ -40,6 +40,14 @@ type Config struct {
 	Log     zerolog.Logger
 	Version string
 	Recheck time.Duration // how long the bucket is trusted to be as it was left
+	Past    Past          // of the place, by earlier processes
+}
+
+// Past is what this host did and saw at a place before.
+type Past struct {
+	Epoch      int64 // of the newest generation that this host wrote or accepted
+	Generation int   // its number
+	Wrote      bool  // this host published there once
 }
 
 // Mirror is what is published. Its methods are safe for concurrent use.
@@ -80,11 +88,14 @@ type Publisher struct {
 	ctx        context.Context // of the background
 
 	// Of the publication that runs.
-	wish      string    // what was published or found there
-	confirmed time.Time // when
-	number    int       // of the generation that this publisher left there
-	seen      sighting
-	probed    *bool // whether the server has conditional writes; nil before the probe
+	wish      string        // what was published or found there
+	confirmed time.Time     // when
+	stands    generationID  // the generation that it found or left there
+	last      report.Upload // the outcome of that
+
+	past   atomic.Pointer[Past] // only the publication that runs changes it
+	seen   sighting
+	probed *bool // whether the server has conditional writes; nil before the probe
 }
 
 // New returns a publisher. It makes no request yet. The caller must call Close.
@@ -97,6 +108,7 @@ func New(cfg Config) (*Publisher, error) {
 	if p.identity, err = newIdentity(cfg.Memory, cfg.Mirror.Dir()); err != nil {
 		cfg.Log.Warn().Err(err).Msg("keeping the publisher's name failed; after the next start it has another one")
 	}
+	p.past.Store(&cfg.Past)
 	p.ctx, p.ending = context.WithCancel(context.Background())
 	mayWrite := func() error { return nil }
 	if cfg.Lease > 0 {
@@ -152,6 +164,7 @@ type Request struct {
 	DryRun  bool // only say what would be done
 	Collect bool // delete what nothing names, even if nothing new is published
 	Check   bool // look at the bucket, even if it needs nothing
+	Force   bool // replace what another publisher has newer, in a new epoch
 
 	mend *verification // found what is to be uploaded again
 }
@@ -212,14 +225,14 @@ func (p *Publisher) Holder() (name string, own bool) {
 }
 
 func (p *Publisher) upload(ctx context.Context, req Request) (done report.Upload, err error) {
-	if req == (Request{}) && p.isConfirmed() && p.holds() {
-		return report.Upload{Result: report.UploadUnchanged, Generation: p.number, Served: p.cfg.Mirror.Current().Number}, nil
+	if req == (Request{}) && p.isConfirmed() && p.holds() && !p.isReplaced(ctx) {
+		return p.last, nil
 	}
 	if err := p.store.checkCredentials(); err != nil {
 		return done, err
 	}
 	if !req.DryRun {
-		if err := p.begin(ctx); err != nil {
+		if err := p.begin(ctx, req); err != nil {
 			return done, err
 		}
 	}
@@ -237,6 +250,23 @@ func (p *Publisher) upload(ctx context.Context, req Request) (done report.Upload
 	return done, err
 }
 
+// lookPatience is how long a publisher without news waits for the bucket.
+const lookPatience = 15 * time.Second
+
+// isReplaced is true if current.json names another generation than the one that this
+// publisher left. A server that does not answer is no reason to fail, because there is
+// nothing to publish.
+func (p *Publisher) isReplaced(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	text, _, err := p.store.text(ctx, bucket.CurrentName)
+	if err != nil {
+		return errors.Is(err, errNotThere)
+	}
+	current, err := bucket.ParseCurrent(text)
+	return err != nil || state{Current: current}.id() != p.stands
+}
+
 // isConfirmed is true when the bucket was seen not long ago to show what is served.
 func (p *Publisher) isConfirmed() bool {
 	return p.wish != "" && p.wish == p.wishOf(p.cfg.Mirror.Current()) && time.Since(p.confirmed) < p.cfg.Recheck
@@ -245,12 +275,15 @@ func (p *Publisher) isConfirmed() bool {
 func (p *Publisher) holds() bool { return p.election == nil || p.election.mayUpload() == nil }
 
 // begin makes sure that this publisher may write.
-func (p *Publisher) begin(ctx context.Context) error {
+func (p *Publisher) begin(ctx context.Context, req Request) error {
 	if err := p.probe(ctx); err != nil {
 		return err
 	}
 	if p.election == nil {
 		return nil
+	}
+	if req.Force {
+		p.election.demand()
 	}
 	p.lead()
 	return p.election.await(ctx)
@@ -269,25 +302,30 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	if req.mend != nil {
 		req.mend.rename(&at.generation)
 	}
-	next, err := p.compose(served, at)
+	done := report.Upload{Result: report.UploadUnchanged, Generation: at.Generation, Epoch: at.epoch(), Publisher: at.generation.Publisher, PublishedAt: at.generation.PublishedAt}
+	if !req.Force && p.isTaken(at) {
+		done.Superseded = true
+		return done, nil
+	}
+	next, err := p.compose(served, at, req.Force)
 	if err != nil {
 		return report.Upload{}, err
 	}
-	done := report.Upload{Result: report.UploadUnchanged, Generation: at.Generation, Kept: next.kept}
+	done.Kept = next.kept
 	if at.Generation == 0 && len(next.manifests) == 0 {
 		return done, nil
 	}
-	if sameManifests(next.manifests, at.generation.Manifests) {
+	done.Superseded = len(next.kept) > 0 && !p.identity.wrote(at.SHA256)
+	if !req.Force && sameManifests(next.manifests, at.generation.Manifests) {
 		if at.Generation != 0 && at.Fence != p.fenceFor(at) && !req.DryRun {
-			err = p.writeCurrent(ctx, at, at.id())
+			err = p.writeCurrent(ctx, at, at.id(), at.epoch())
 		}
 		if err == nil && !req.DryRun {
-			p.confirm(served, at.Generation)
-			done.Served = served.Number
+			done = p.confirm(served, at.id(), done)
 		}
 		return done, err
 	}
-	done.Result = report.Uploaded
+	done.Result, done.Superseded = report.Uploaded, false
 	since, isSeen := time.Now(), false
 	if !req.DryRun { // which has no turn
 		since, isSeen = p.seen.since(at.id(), p.cfg.Recheck)
@@ -295,22 +333,37 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	if done.Objects, done.Bytes, err = p.uploadMissing(ctx, &next, at, isSeen, req.DryRun); err != nil || req.DryRun {
 		return done, err
 	}
-	written, err := p.writeGeneration(ctx, at, next.manifests)
+	g, written, err := p.writeGeneration(ctx, at, next.manifests, req.Force)
 	if err != nil {
 		return done, err
 	}
-	p.seen, done.Generation = sighting{written, since}, written.number
+	p.seen = sighting{written, since}
 	if req.mend != nil {
 		req.mend.published()
 	}
-	p.confirm(served, done.Generation)
-	done.Served = served.Number
+	done.Generation, done.Epoch, done.Publisher, done.PublishedAt = g.Number, g.Epoch, g.Publisher, g.PublishedAt
+	done = p.confirm(served, written, done)
 	p.cfg.Log.Info().Int("generation", done.Generation).Int("objects", done.Objects).Int64("bytes", done.Bytes).Msg("published to the bucket")
 	return done, nil
 }
 
-func (p *Publisher) confirm(served mirror.Generation, number int) {
-	p.wish, p.confirmed, p.number = p.wishOf(served), time.Now(), number
+// isTaken is true if the operator of another publisher took the place, which this one had.
+// With an election, the lease decides.
+func (p *Publisher) isTaken(at state) bool {
+	past := p.past.Load()
+	return p.election == nil && past.Wrote && at.epoch() > past.Epoch && !p.identity.wrote(at.SHA256)
+}
+
+// confirm remembers what the bucket shows.
+func (p *Publisher) confirm(served mirror.Generation, id generationID, done report.Upload) report.Upload {
+	if !done.Superseded {
+		done.Served = served.Number
+	}
+	p.wish, p.confirmed, p.stands, p.last = p.wishOf(served), time.Now(), id, done
+	p.last.Result, p.last.Objects, p.last.Bytes = report.UploadUnchanged, 0, 0
+	past := p.past.Load()
+	p.past.Store(&Past{max(past.Epoch, done.Epoch), done.Generation, past.Wrote || done.Result == report.Uploaded})
+	return done
 }
 
 // checkFence refuses to write where another publisher has a newer lease, or has one and
@@ -318,6 +371,9 @@ func (p *Publisher) confirm(served mirror.Generation, number int) {
 func (p *Publisher) checkFence(ctx context.Context, at state) error {
 	if p.election != nil {
 		if at.Fence > p.election.fence() && p.election.mayUpload() == nil {
+			if lease, err := lookAt(ctx, p.store, bucket.LeaseName, bucket.ParseLease); err == nil && lease.Fence > p.election.fence() {
+				return errLost // another publisher's operator took it
+			}
 			return fmt.Errorf("%s has fence %d, the lease of this publisher %d: delete %s to begin a new election", bucket.CurrentName, at.Fence, p.election.fence(), bucket.LeaseName)
 		}
 		return nil
@@ -349,6 +405,7 @@ func (p *Publisher) fenceFor(at state) int64 {
 func sameManifests(a, b []bucket.Manifest) bool {
 	return slices.EqualFunc(a, b, func(x, y bucket.Manifest) bool {
 		x.MirroredAt, y.MirroredAt = time.Time{}, time.Time{}
+		x.Publisher, y.Publisher = "", ""
 		return x == y
 	})
 }

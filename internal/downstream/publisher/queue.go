@@ -120,5 +120,5 @@ func (q *queue) run(ctx context.Context, p *publication, work work) (done report
 
 // and is a request for both.
 func (r Request) and(other Request) Request {
-	return Request{Collect: r.Collect || other.Collect, Check: r.Check || other.Check, mend: cmp.Or(r.mend, other.mend)}
+	return Request{Collect: r.Collect || other.Collect, Check: r.Check || other.Check, Force: r.Force || other.Force, mend: cmp.Or(r.mend, other.mend)}
 }

@@ -158,18 +158,30 @@ const (
 	maxGap     = 1 << 20 // a number further on is not of a publisher, and would end the counting
 )
 
-// writeGeneration writes a generation and lets current.json name it.
-func (p *Publisher) writeGeneration(ctx context.Context, at state, manifests []bucket.Manifest) (written generationID, err error) {
+// writeGeneration writes a generation and lets current.json name it. Its number and its
+// epoch are above those that this host knows, also where the bucket lost them.
+func (p *Publisher) writeGeneration(ctx context.Context, at state, manifests []bucket.Manifest, beginsEpoch bool) (g bucket.Generation, written generationID, err error) {
 	if at.generation.Publisher == p.identity.name() && !p.identity.wrote(at.SHA256) {
 		p.forgetName()
 	}
-	g := bucket.Generation{
-		Previous: at.Generation, Fence: p.fenceFor(at), Epoch: at.epoch(), Publisher: p.identity.name(),
+	past := p.past.Load()
+	g = bucket.Generation{
+		Previous: at.Generation, Fence: p.fenceFor(at), Epoch: max(at.epoch(), past.Epoch), Publisher: p.identity.name(),
 		PublishedAt: time.Now().UTC().Truncate(time.Second), Version: p.cfg.Version, Manifests: manifests,
 	}
-	first, err := p.freeNumber(ctx, at.Generation+1)
+	if beginsEpoch {
+		g.Epoch++
+	}
+	if g.Epoch > bucket.MaxEpoch {
+		return g, written, fmt.Errorf("%s has epoch %d, and there is none after it: delete it to begin again, and run `syncd sync --force` on the followers", bucket.CurrentName, at.epoch())
+	}
+	least := at.Generation
+	if past.Generation < least+maxGap {
+		least = max(least, past.Generation)
+	}
+	first, err := p.freeNumber(ctx, least+1)
 	if err != nil {
-		return written, err
+		return g, written, err
 	}
 	for g.Number = first; g.Number < first+maxNumbers; g.Number++ {
 		err := p.writeNew(ctx, bucket.GenerationName(g.Number), g.Text())
@@ -177,15 +189,15 @@ func (p *Publisher) writeGeneration(ctx context.Context, at state, manifests []b
 			continue
 		}
 		if err != nil {
-			return written, err
+			return g, written, err
 		}
 		written = generationID{g.Number, sha256.Sum256(g.Text())}
 		if err := p.identity.remember(written.sum); err != nil {
 			p.cfg.Log.Warn().Err(err).Msg("keeping what this host published failed; after the next start it counts as another publisher's")
 		}
-		return written, p.writeCurrent(ctx, at, written)
+		return g, written, p.writeCurrent(ctx, at, written, g.Epoch)
 	}
-	return written, fmt.Errorf("%d generations after %d are in the bucket and in no list of it: try again later", maxNumbers, first)
+	return g, written, fmt.Errorf("%d generations after %d are in the bucket and in no list of it: try again later", maxNumbers, first)
 }
 
 // forgetName takes another name, because another host of the same image or backup has this
@@ -229,13 +241,13 @@ func (p *Publisher) settle(ctx context.Context, name string, text []byte, err er
 }
 
 // writeCurrent lets current.json name a generation, in the place of the one that was read.
-func (p *Publisher) writeCurrent(ctx context.Context, at state, to generationID) error {
+func (p *Publisher) writeCurrent(ctx context.Context, at state, to generationID, epoch int64) error {
 	c := condition{etag: at.etag}
 	if at.etag == "" {
 		c = condition{absent: true}
 	}
 	current := bucket.Current{
-		Generation: to.number, SHA256: to.sum, Fence: p.fenceFor(at), Epoch: at.epoch(), Publisher: p.identity.name(), PublishedAt: time.Now().UTC(),
+		Generation: to.number, SHA256: to.sum, Fence: p.fenceFor(at), Epoch: epoch, Publisher: p.identity.name(), PublishedAt: time.Now().UTC(),
 	}
 	_, err := p.store.put(ctx, bucket.CurrentName, current.Text(), p.when(c))
 	return p.settle(ctx, bucket.CurrentName, current.Text(), err)

@@ -66,8 +66,10 @@ func TestVerificationFindsAndRepairsWhatABucketLost(t *testing.T) {
 	for name, spoil := range spoilt(t, server, p, phone) {
 		t.Run(name, func(t *testing.T) {
 			spoil()
-			if done := mustPublish(t, p, Request{}); done.Result != report.UploadUnchanged {
-				t.Errorf("%+v", done)
+			if _, err := os.Stat(server.Path("mirror/" + bucket.CurrentName)); err == nil { // otherwise it is published again
+				if done := mustPublish(t, p, Request{}); done.Result != report.UploadUnchanged {
+					t.Errorf("%+v", done)
+				}
 			}
 			found := mustVerify(t, p, Verify{})
 			if found.Left() != 1 || found.Damage[0].Missing != strings.Contains(name, "missing") || found.Damage[0].Error == "" {

@@ -62,6 +62,8 @@ type Upload struct {
 	DryRun  bool `json:"dry_run,omitempty"` // only say what would be done
 	Collect bool `json:"collect,omitempty"` // also delete what nothing names any more
 
+	Force bool `json:"force,omitempty"` // replace what another publisher has newer
+
 	Verify bool `json:"verify,omitempty"` // only look whether the bucket has everything that it names
 	Repair bool `json:"repair,omitempty"` // of a verification: upload again what is missing or damaged
 	Read   bool `json:"read,omitempty"`   // of a verification: read all objects

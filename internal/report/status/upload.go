@@ -1,6 +1,8 @@
 package status
 
 import (
+	"strings"
+
 	"syncd/internal/report"
 	"syncd/internal/store"
 )
@@ -13,6 +15,7 @@ func Upload(p store.Upload, place string, served int, election *report.ElectionS
 	status := &report.UploadStatus{
 		Place: place, State: report.StatePending, Generation: p.Generation, PublishedAt: timeOrNull(p.PublishedAt),
 		FailingSince: timeOrNull(p.FailingSince), Error: p.Error, Election: election,
+		Publisher: p.Publisher, GenerationAt: timeOrNull(p.WrittenAt), Epoch: p.Epoch, Kept: []string{},
 	}
 	if p.Error == "" && p.CollectionError != "" {
 		status.FailingSince, status.Error = timeOrNull(p.CollectionFailingSince), p.CollectionError
@@ -20,11 +23,16 @@ func Upload(p store.Upload, place string, served int, election *report.ElectionS
 	if v := p.Verified; !v.At.IsZero() {
 		status.Verification = &report.UploadCheckStatus{At: v.At, Objects: v.Objects, Bytes: v.Bytes, Found: v.Found, Repaired: v.Repaired, First: v.First}
 	}
+	if p.Kept != "" {
+		status.Kept = strings.Split(p.Kept, ",")
+	}
 	switch {
 	case p.Error != "":
 		status.State = report.StateFailed
 	case p.Standby:
 		status.State = report.StateStandby
+	case p.Superseded:
+		status.State = report.StateSuperseded
 	case p.Generation > 0 && p.Shown == served && p.Verified.Found > p.Verified.Repaired:
 		status.State = report.StateDamaged
 	case p.Generation > 0 && p.Shown == served:

@@ -19,6 +19,10 @@ func PrintUpload(w io.Writer, p report.Upload, dryRun bool) {
 	case report.Uploaded:
 		fmt.Fprintln(w, uploadLine(p, dryRun))
 	case report.UploadUnchanged:
+		if p.Superseded {
+			fmt.Fprintf(w, "nothing was published: generation %d in the bucket is %s's since %s, and not what is served here\n", p.Generation, p.Publisher, p.PublishedAt.Format("2006-01-02 15:04 MST"))
+			break
+		}
 		fmt.Fprintf(w, "the bucket shows what is served: generation %d\n", p.Generation)
 	case report.Standby:
 		fmt.Fprintln(w, "another publisher holds the lease: nothing was published")
@@ -27,6 +31,9 @@ func PrintUpload(w io.Writer, p report.Upload, dryRun bool) {
 	}
 	if len(p.Kept) > 0 {
 		fmt.Fprintf(w, "kept what another publisher has newer: %s\n", strings.Join(p.Kept, ", "))
+	}
+	if p.Superseded {
+		fmt.Fprintln(w, "`syncd publish --force` replaces it with what is served here; followers then go back, too")
 	}
 	if c := p.Collected; c != nil {
 		verb := "deleted"
