@@ -20,7 +20,7 @@ import (
 func (r *run) publish(ctx context.Context, jobs []*job) error {
 	publication := &golive.Publication{
 		Saver: &saver{r, jobs}, Views: r.views, Whole: r.source.AllOrNothing(), Force: r.req.Force,
-		Replaced: r.session.TakeReplaced, Exports: r.exportOptions(), TakeOver: r.req.TakeOver,
+		Replaced: r.takeReplaced, Exports: r.exportOptions(), TakeOver: r.req.TakeOver,
 	}
 	for _, j := range jobs {
 		if j.open() {
@@ -29,8 +29,20 @@ func (r *run) publish(ctx context.Context, jobs []*job) error {
 		publication.Candidates = append(publication.Candidates, &candidate{asking{r, j}})
 	}
 	exported, err := r.tree.Publish(ctx, publication)
+	if r.hasReplaced && !publication.Moved() {
+		exported = r.tree.Export(ctx, r.exportOptions(), nil)
+	}
+	r.hasReplaced = false
 	r.results.noteExports(exported)
 	return err
+}
+
+// takeReplaced returns the objects that were downloaded again since the last call. Exported
+// folders still show the damaged ones.
+func (r *run) takeReplaced() []manifest.ObjectID {
+	replaced := r.session.TakeReplaced()
+	r.hasReplaced = r.hasReplaced || len(replaced) > 0
+	return replaced
 }
 
 // candidate is a job of a run, as golive.Tree publishes it.

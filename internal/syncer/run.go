@@ -30,9 +30,10 @@ type run struct {
 	changed       chan struct{} // signals that a job was settled, failed or is ready
 
 	// Used while publishing, by one goroutine at a time: first by publishMeanwhile's.
-	isNew     bool                    // a generation was published at all
-	unlisted  []report.ManifestResult // recorded, and in no entry of the history
-	recordErr error
+	isNew       bool                    // a generation was published at all
+	hasReplaced bool                    // damaged objects were downloaded again
+	unlisted    []report.ManifestResult // recorded, and in no entry of the history
+	recordErr   error
 
 	results results
 

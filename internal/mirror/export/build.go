@@ -254,5 +254,5 @@ func (b *builder) mark() error {
 	if err := b.saveList(root.Inode(), list); err != nil {
 		return err
 	}
-	return b.saveMark(root.Inode(), Mark{Generation: b.source.Generation, Fingerprint: b.source.Fingerprint})
+	return b.saveMark(root.Inode(), Mark{Generation: b.source.Generation, Fingerprint: b.source.Fingerprint, Linked: len(b.copies) == 0})
 }

@@ -71,6 +71,12 @@ func (p *place) follow(ctx context.Context, source Source, o Options) (changed b
 		return false, err
 	}
 	isEqual := shown.isMarked && shown.mark.Fingerprint == source.Fingerprint
+	if isEqual && !o.Mend {
+		if isLinked, err := p.isLinked(p.parent, p.name, shown.inode, source); err == nil { // else checkReplaceable finds out more
+			o.Mend = shown.mark.Linked && !isLinked
+			shown.isUnnoted = isLinked && !shown.mark.Linked
+		}
+	}
 	if !isEqual || o.Thorough || o.TakeOver || o.Mend {
 		if err := p.checkReplaceable(&shown, o); err != nil {
 			return false, err
@@ -95,8 +101,8 @@ func (p *place) follow(ctx context.Context, source Source, o Options) (changed b
 // keepUp notes that the shown tree is also that of a newer generation, and removes trees
 // that are no longer kept.
 func (p *place) keepUp(shown shown, source Source) error {
-	if shown.mark.Generation != source.Generation {
-		shown.mark.Generation = source.Generation
+	if shown.mark.Generation != source.Generation || shown.isUnnoted {
+		shown.mark.Generation, shown.mark.Linked = source.Generation, shown.mark.Linked || shown.isUnnoted
 		if err := p.saveMark(shown.inode, shown.mark); err != nil {
 			return err
 		}

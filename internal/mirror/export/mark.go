@@ -22,6 +22,7 @@ type Mark struct {
 	Fingerprint string    `json:"fingerprint"`
 	Number      int       `json:"number"`      // grows with each export
 	ExportedAt  time.Time `json:"exported_at"` // right before the tree became the folder
+	Linked      bool      `json:"linked"`      // each file was one with that of the source
 }
 
 const (

@@ -15,6 +15,8 @@ type shown struct {
 	isMarked bool // it is a tree of syncd
 	mark     Mark
 
+	isUnnoted bool // it has links to the source, and an earlier syncd did not note that
+
 	// Set by checkReplaceable.
 	isForeign bool // not syncd's tree as it was exported
 	isDamaged bool // exported files have changed, and the tree is to be mended

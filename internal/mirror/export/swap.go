@@ -3,6 +3,8 @@ package export
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"io/fs"
 	"time"
 
 	"syncd/internal/disk/fsops"
@@ -21,7 +23,7 @@ func (p *place) prepare(ctx context.Context, source Source, o Options) (tree str
 		return "", err
 	}
 	for name, t := range trees {
-		if !o.Mend && t.mark.Fingerprint == source.Fingerprint && p.isUnchanged(p.work, name, t.inode) {
+		if !o.Mend && t.mark.Fingerprint == source.Fingerprint && p.isUnchanged(p.work, name, t.inode) && p.isWhole(name, t, source) {
 			t.mark.Generation = source.Generation
 			return name, p.number(t.inode, t.mark)
 		}
@@ -38,6 +40,38 @@ func (p *place) prepare(ctx context.Context, source Source, o Options) (tree str
 		return "", err
 	}
 	return tree, p.number(info.Inode(), mark)
+}
+
+// isWhole is false for a tree of links to files that were replaced in the source since, because
+// they were damaged.
+func (p *place) isWhole(name string, t tree, source Source) bool {
+	isLinked, err := p.isLinked(p.work, name, t.inode, source)
+	return err == nil && (isLinked || !t.mark.Linked)
+}
+
+// isLinked is true if every file of a tree is one with that of the source. A file that is
+// missing in one of them does not count, nor does one that somebody put into the tree.
+func (p *place) isLinked(in *fsops.Dir, name string, inode uint64, source Source) (bool, error) {
+	list, err := p.readList(inode)
+	if err != nil {
+		return false, err
+	}
+	dir, err := in.OpenDir(name)
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close()
+	for _, e := range list {
+		own, err := dir.Info(e.Path)
+		shown, errSource := source.Dir.Info(e.Path)
+		if err == nil && errSource == nil && own.Inode() == e.Inode && !own.Same(shown) {
+			return false, nil
+		}
+		if err := errors.Join(err, errSource); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // number gives a tree the next number, before it is put in place.

@@ -3,15 +3,19 @@ package repair
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/export"
 	"syncd/internal/report"
 )
 
 // RepairObject replaces a damaged object and every file that holds it by a proven copy
-// from the provider. It returns those files. An object that no revision holds is removed
+// from the provider, in exported folders, too. It returns those of the data directory. An object that no revision holds is removed
 // instead, and the sync that wants it downloads it again. As in Repair, only the
 // replacement waits for the turn. Hooks are told of damage that is new.
 func (r *Repairer) RepairObject(ctx context.Context, id manifest.ObjectID, cause error, isNew bool) ([]report.DamagedFile, error) {
@@ -22,6 +26,7 @@ func (r *Repairer) RepairObject(ctx context.Context, id manifest.ObjectID, cause
 	if err != nil || len(damage) == 0 {
 		return nil, err
 	}
+	cause = r.withNames(cause, id)
 	files := make([]report.DamagedFile, len(damage))
 	for i := range damage {
 		damage[i].Err = cause
@@ -34,12 +39,56 @@ func (r *Repairer) RepairObject(ctx context.Context, id manifest.ObjectID, cause
 		}
 	}
 	err = r.repairByAny(ctx, damage)
+	if err == nil {
+		err = r.followRepair(ctx)
+	}
 	for i := range files {
 		if files[i].Repaired = err == nil; err != nil {
 			files[i].Error += "; not repaired: " + report.OneLine(err.Error())
 		}
 	}
 	return files, err
+}
+
+// withNames adds to damage what else shows the object: exported folders, and programs that
+// have it open.
+func (r *Repairer) withNames(damage error, id manifest.ObjectID) error {
+	var names []string
+	views := r.tree.Mirror.Current().Views
+	for _, target := range r.tree.Exports {
+		for _, f := range views[target.View].Files {
+			if f.Object == id {
+				names = append(names, filepath.Join(target.Path, f.Path))
+			}
+		}
+	}
+	if len(names) > 0 {
+		damage = fmt.Errorf("%w; exported as %s", damage, listed(names))
+	}
+	if programs := holders(r.tree.Mirror.Objects.Path(id)); len(programs) > 0 {
+		damage = fmt.Errorf("%w; %s had it open, and read the damaged content until they open the file again", damage, listed(programs))
+	}
+	return damage
+}
+
+// listed joins some of the names.
+func listed(names []string) string {
+	const most = 10
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// followRepair makes the exported folders follow the files of the data directory that were
+// replaced: their hard links still show the damaged ones.
+func (r *Repairer) followRepair(ctx context.Context) (err error) {
+	for _, done := range r.tree.Export(ctx, export.Options{}, nil) {
+		if done.Error != "" {
+			err = errors.Join(err, errors.New(done.Error))
+		}
+	}
+	return err
 }
 
 // eachPathOnce leaves out files that several revisions have at the same path.

@@ -93,7 +93,10 @@ func (r *Repairer) Repair(ctx context.Context, req request.Verify) (report.Verif
 		}
 	}
 	if len(req.Manifests) > 0 {
-		return result, nil
+		if len(checked.Damage) == 0 {
+			return result, nil
+		}
+		return result, r.followRepair(ctx)
 	}
 	exported, err := r.tree.RepairExports(ctx, checked, req.Rate)
 	result.Add(exported)
