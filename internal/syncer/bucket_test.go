@@ -75,6 +75,24 @@ func TestFollowerMirrorsWhatTheBucketHas(t *testing.T) {
 	equal(t, "requests to the provider", len(w.provider.Requests()), 0)
 }
 
+func TestAFollowerRefusesAFileThatShrankUntilThePublisherGoesBack(t *testing.T) {
+	w := follow(t, "data")
+	small, large := files{"a.dat": "a"}, files{"a.dat": strings.Repeat("x", 200_000)}
+	w.put(1, of("2026.09", small))
+	w.expect(w.poll(), "data", report.Updated)
+	w.put(2, of("2026.10", large))
+	w.expect(w.poll(), "data", report.Updated)
+	w.put(3, of("2026.11", small))
+	m := w.expect(w.poll(), "data", report.Refused)
+	equal(t, "reason", m.Reason, string(refusal.Shrink))
+	w.serves("data", large)
+	back := of("2026.09", small)
+	back.Held = true
+	w.put(4, back)
+	w.expect(w.poll(), "data", report.Updated)
+	w.serves("data", small)
+}
+
 func TestFollowerGetsANewRevisionOfARelease(t *testing.T) {
 	w := follow(t, "data")
 	w.put(1, of("2026.09", september()))

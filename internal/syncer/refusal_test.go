@@ -245,6 +245,18 @@ func TestAnEmptyFileOfMetadataAloneIsNoShrinking(t *testing.T) {
 	w.serves("data", next)
 }
 
+func TestGoingBackToSmallerFilesIsNoShrinking(t *testing.T) {
+	w := start(t, "data")
+	small, large := files{"a.dat": "a"}, files{"a.dat": strings.Repeat("x", 200_000)}
+	w.publish("data", "2026.09", small)
+	w.publish("data", "2026.10", large)
+	w.expect(w.demand(), "data", report.Updated)
+	w.serves("data", large)
+	w.target("data", func(t *golive.Target) { t.Release = "2026.09" })
+	w.expect(w.demand(), "data", report.Updated)
+	w.serves("data", small)
+}
+
 func TestAnyShrinkingIsAcceptedOfAllBytes(t *testing.T) {
 	w := start(t, "data")
 	w.cfg.Guards.MaxFileShrink = 1
