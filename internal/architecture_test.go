@@ -51,6 +51,7 @@ var rooms = map[string][]string{
 	"emulator":   {".", "autocomplete contribution listing property reversegeo testclient", "releases service", "catalogue gazetteer wire"},
 	"engine":     {".", "operation"},
 	"golive":     {".", "gate room"},
+	"httpserver": {".", "accounts"},
 	"hooks":      {". outbox", "event"},
 	"host":       {"command rate", "account claims clock unitfile"},
 	"manifest":   {"forecast layout", ".", "refusal"},

@@ -11,11 +11,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"syncd/internal/httpserver/accounts"
 )
 
 // counting is a listener that counts its open connections.
@@ -146,61 +149,109 @@ func TestRequestsThatNeverEndLeaveRoomForHealthz(t *testing.T) {
 	requests.Wait()
 }
 
-// room is a bound on connections that come from nowhere.
-type room struct {
-	connections
-	ours []*connection
-}
-
-func newRoom(t *testing.T, most, perAddress, clients int) *room {
+// busy is a server of most places whose answers never end, and that notes who asks as an id.
+func busy(t *testing.T, most, ofOne int) (address string) {
 	t.Helper()
-	r := &room{connections: connections{most: most, perAddress: perAddress}}
-	for range clients {
-		conn, _ := net.Pipe()
-		r.ours = append(r.ours, &connection{Conn: conn, of: &r.connections})
-	}
-	return r
-}
-
-// enter lets a connection in and names the one that it replaces, -1 for none.
-func (r *room) enter(i int) (replaced int, ok bool) {
-	conn, ok := r.add(r.ours[i])
-	return slices.Index(r.ours, conn), ok
-}
-
-func TestABusyConnectionIsNotReplaced(t *testing.T) {
-	r := newRoom(t, 2, 0, 4)
-	r.enter(0)
-	r.enter(1)
-	r.ours[0].begin()
-	if replaced, ok := r.enter(2); !ok || replaced != 1 {
-		t.Errorf("replaced %d instead of the idle one", replaced)
-	}
-	r.ours[2].begin()
-	if _, ok := r.enter(3); ok {
-		t.Error("a busy one was replaced")
-	}
-	r.ours[0].end()
-	if replaced, ok := r.enter(3); !ok || replaced != 0 {
-		t.Errorf("replaced %d instead of the one whose request ended", replaced)
-	}
-	for _, conn := range r.ours {
-		conn.Close()
-	}
-	if r.open != 0 || r.waiting.Len() != 0 || len(r.hosts) != 0 {
-		t.Errorf("%d open after all were closed", r.open)
-	}
-}
-
-func TestAnAddressReplacesOnlyItsOwnConnections(t *testing.T) {
-	r := newRoom(t, 4, 2, 5)
-	r.ours[0].host = hostOf(&net.TCPAddr{IP: net.ParseIP("10.0.0.1")})
-	for i := range r.ours[1:] {
-		r.ours[i+1].host = hostOf(&net.TCPAddr{IP: net.ParseIP(fmt.Sprintf("2001:db8::%d", i))})
-	}
-	for i, want := range []int{-1, -1, -1, 1, 2} {
-		if replaced, ok := r.enter(i); !ok || replaced != want {
-			t.Errorf("connection %d replaced %d, want %d", i, replaced, want)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if id := r.URL.Query().Get("id"); id != "" {
+			accounts.PlaceOf(r.Context()).Belongs(accounts.OfID(id))
 		}
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		if r.URL.Path == "/endless" {
+			<-r.Context().Done()
+		}
+	})
+	go func() {
+		limits := Limits{Connections: most, PerAddress: ofOne, Requests: 2 * most, LongAnswers: true}
+		done <- Serve(ctx, listener, handler, Options{Log: slog.New(slog.DiscardHandler), Limits: limits})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		must(t, <-done)
+	})
+	return listener.Addr().String()
+}
+
+// client opens a connection from an address and asks. It is nil if the server has no place.
+func client(t *testing.T, server, from, target string) net.Conn {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}
+	conn, err := dialer.Dial("tcp", server)
+	must(t, err)
+	t.Cleanup(func() { conn.Close() })
+	must(t, conn.SetDeadline(time.Now().Add(patience)))
+	_, _ = io.WriteString(conn, "GET "+target+" HTTP/1.1\r\nHost: localhost\r\n\r\n") // the server may have closed it
+	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, " 200 ") {
+		return nil
+	}
+	return conn
+}
+
+// Six addresses took all places with 4,600 connections.
+func TestAddressesThatTakeAllPlacesShareThem(t *testing.T) {
+	server := busy(t, 40, 20)
+	for n := range 60 { // two addresses, each with as many as it may have, and more
+		client(t, server, fmt.Sprintf("127.0.0.%d", 10+n%2), "/endless")
+	}
+	for n := range 13 { // a third of the places
+		if client(t, server, "127.0.0.20", "/endless") == nil {
+			t.Fatalf("connection %d of the third address found no place", n)
+		}
+	}
+	if client(t, server, "127.0.0.30", "/") == nil {
+		t.Error("a fourth address found no place")
+	}
+}
+
+func TestAnIDHasOneShareFromAllItsAddresses(t *testing.T) {
+	server := busy(t, 40, 20)
+	for n := range 20 {
+		if client(t, server, fmt.Sprintf("127.0.1.%d", 1+n), "/endless?id=evil") == nil || client(t, server, "127.0.0.20", "/endless?id=good") == nil {
+			t.Fatal("no place although there are some")
+		}
+	}
+	for n := range 20 { // each address is a new client; the ids have most
+		if client(t, server, fmt.Sprintf("127.0.2.%d", 1+n), "/") == nil {
+			t.Fatalf("connection %d found no place", n)
+		}
+	}
+}
+
+// A client that does not read had the kernel keep megabytes for each of its connections.
+func TestTheKernelKeepsLittleForAConnection(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	conns := &connections{Listener: listener, places: accounts.NewPlaces(2000, 0)}
+	defer conns.Close()
+	option := func(conn net.Conn, level, name int) (value int) {
+		raw, err := conn.(*connection).Conn.(*net.TCPConn).SyscallConn()
+		must(t, err)
+		must(t, raw.Control(func(fd uintptr) { value, err = unix.GetsockoptInt(int(fd), level, name) }))
+		must(t, err)
+		return value
+	}
+	all := 0
+	for n := range 600 {
+		peer, err := net.Dial("tcp", listener.Addr().String())
+		must(t, err)
+		defer peer.Close()
+		conn, err := conns.Accept()
+		must(t, err)
+		defer conn.Close()
+		all += option(conn, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT)
+		if got := option(conn, unix.SOL_SOCKET, unix.SO_RCVBUF); got > 4*receiveBuffer {
+			t.Fatalf("the receive buffer has %d bytes", got)
+		}
+		if got := option(conn, unix.SOL_SOCKET, unix.SO_SNDBUF); n >= crowd && got > 4*crowdBuffer {
+			t.Fatalf("the send buffer of connection %d has %d bytes", n, got)
+		}
+	}
+	if all > 5*allUnsent {
+		t.Errorf("%d bytes may wait to be sent", all)
 	}
 }

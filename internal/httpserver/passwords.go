@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"syncd/internal/httpserver/accounts"
 )
 
 // Checking a password takes much CPU by design, and the toolkit checks one at a time. So
@@ -61,7 +63,7 @@ func (p *passwords) limited(next http.Handler) http.Handler {
 // together have, it waits for a while.
 func (p *passwords) mayCheck(r *http.Request) bool {
 	client, _ := netip.ParseAddrPort(r.RemoteAddr) // as net/http writes it; the zero value counts as one host
-	host := prefixOf(client.Addr())
+	host := accounts.HostOf(client.Addr())
 	if !p.allows(host, 1) {
 		return false
 	}

@@ -14,6 +14,8 @@ import (
 
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 	"golang.org/x/time/rate"
+
+	"syncd/internal/httpserver/accounts"
 )
 
 // Default limits for clients.
@@ -41,7 +43,7 @@ type Options struct {
 // Limits bound what clients can take. Zero connections and requests stand for the defaults.
 type Limits struct {
 	Connections int // open at once
-	PerAddress  int // of them, of one address; 0 for as many
+	PerAddress  int // of them, of one address or id; 0 for as many
 	Requests    int // handled at once
 	// LongAnswers leaves it to the handler to end a request that is slow to be answered. A
 	// request must then have no body.
@@ -54,7 +56,7 @@ type Limits struct {
 // Serve answers requests on listener until ctx ends; then it returns nil. The limits on
 // requests stand behind authentication, so that strangers cannot use them up.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, o Options) error {
-	conns := &connections{Listener: listener, most: cmp.Or(o.Limits.Connections, maxConnections), perAddress: o.Limits.PerAddress}
+	conns := &connections{Listener: listener, places: accounts.NewPlaces(cmp.Or(o.Limits.Connections, maxConnections), o.Limits.PerAddress)}
 	users := newPasswords()
 	if !o.Limits.AnyHost {
 		handler = answerTo(o.Hosts, o.HostsKey, handler)

@@ -8,19 +8,22 @@ import (
 	"strconv"
 	"time"
 
-	"syncd/internal/host/rate"
+	"syncd/internal/httpserver/accounts"
 )
 
 // chunk is how many bytes a client must take within the service's patience.
 const chunk = 1 << 20
 
-// answer writes the answer of one request. Its body keeps within the bandwidth of all
-// followers, and ends when a client takes it too slowly.
+// answer writes the answer of one request. Its body keeps within its follower's share of
+// the bandwidth, and ends when a client takes it too slowly.
 type answer struct {
 	http.ResponseWriter
 	ctx      context.Context //nolint:containedctx // an answer lives as long as its request
 	head     bool
-	budget   *rate.Budget
+	bytes    *accounts.Queue // nil for no limit
+	who      accounts.Identity
+	isList   bool
+	free     int64 // bytes that wait for no bandwidth
 	patience time.Duration
 	status   int
 	sent     int64 // bytes of the body
@@ -92,11 +95,23 @@ func (a *answer) ReadFrom(src io.Reader) (sent int64, err error) {
 // has a limited time to take them.
 func (a *answer) pace(n int64) (int64, error) {
 	n = min(n, chunk)
-	if a.budget != nil {
-		n = min(n, int64(a.budget.Most()))
-		if err := a.budget.Wait(a.ctx, int(n)); err != nil {
+	switch {
+	case a.free > 0:
+		n = min(n, a.free)
+		a.free -= n
+	case a.bytes != nil:
+		n = min(n, int64(a.bytes.Most()))
+		if err := a.bytes.Wait(a.ctx, a.who, a.isList, int(n)); err != nil {
 			return 0, err
 		}
 	}
 	return n, a.controller().SetWriteDeadline(time.Now().Add(a.patience))
 }
+
+// freeList is how many bytes of a list wait for no bandwidth: followers poll small lists,
+// which must not wait behind downloads.
+const freeList = 64 << 10
+
+// asList marks a list. What is longer than freeList waits, but before the downloads of the
+// same follower.
+func (a *answer) asList() { a.isList, a.free = true, freeList }

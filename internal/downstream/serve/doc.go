@@ -8,8 +8,8 @@
 //
 // # Slow and hostile clients
 //
-// An answer waits for the bandwidth of all followers, and gives the client a limited
-// time for each MiB. A client that takes its answer too slowly is cut off with a reset,
+// An answer waits for its follower's share of the bandwidth, and gives the client a limited
+// time for each MiB. Short lists wait for nothing. A client that takes its answer too slowly is cut off with a reset,
 // because the kernel would hold its buffer for long after a close. A file keeps going
 // through sendfile.
 //
@@ -17,8 +17,8 @@
 // length. A list of 250,000 files would otherwise take 40 MB for each follower that
 // asks.
 //
-// One address has at most a quarter of the connections. A wrong id costs a second and
-// the connection. All limits leave descriptors to syncs.
+// One id, or one address without an id, has at most a quarter of the connections, and an
+// equal share when all are taken. A wrong id costs a second and the connection. All limits leave descriptors to syncs.
 //
 // Requests are counted and never logged: each holds an id. IDs knows the SHA-256 of ids
 // only. A look-up by half of the sum takes a time that tells nothing of the id; the

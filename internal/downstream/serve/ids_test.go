@@ -133,11 +133,14 @@ func FuzzParseIDs(f *testing.F) {
 }
 
 func TestWithoutAFileOnlyLoopbackMayAsk(t *testing.T) {
+	s := New(Config{IDParam: "id"})
 	for remote, want := range map[string]bool{
 		"127.0.0.1:1": true, "127.9.9.9:1": true, "[::1]:1": true, "[::ffff:127.0.0.1]:1": true,
 		"10.0.0.1:1": false, "[2001:db8::1]:1": false, "[fe80::1%lo]:1": false, "": false, "127.0.0.1": false, "localhost:1": false,
 	} {
-		if got := isLoopback(remote); got != want {
+		r := httptest.NewRequest("GET", "/Browse?id=x", nil)
+		r.RemoteAddr = remote
+		if _, _, _, got := s.authorise(r); got != want {
 			t.Errorf("%q: %t", remote, got)
 		}
 	}

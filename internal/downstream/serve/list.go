@@ -113,6 +113,7 @@ func (c *call) manifest() {
 	}
 	length := counter(0)
 	l.write(&length)
+	c.a.asList()
 	h := c.a.Header()
 	h.Set("Content-Type", c.format.contentType)
 	h.Set("Content-Length", strconv.FormatInt(int64(length), 10))

@@ -1,13 +1,13 @@
 package serve
 
 import (
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
 	"time"
 
+	"syncd/internal/httpserver/accounts"
 	"syncd/internal/manifest"
 )
 
@@ -87,27 +87,19 @@ func classOf(name string) manifest.Class {
 }
 
 // authorise returns the id of a request and who asks.
-func (s *Service) authorise(r *http.Request) (id string, asker Asker, ok bool) {
+func (s *Service) authorise(r *http.Request) (id string, asker Asker, who accounts.Identity, ok bool) {
 	if id = parameter(r.URL.RawQuery, s.cfg.IDParam); id == "" {
-		return "", nil, false
+		return "", nil, who, false
 	}
 	if s.cfg.IDs == nil {
-		return id, s.cfg.Asker("", "", r.Header), isLoopback(r.RemoteAddr)
+		client, _ := netip.ParseAddrPort(r.RemoteAddr) // as net/http writes it
+		return id, s.cfg.Asker("", "", r.Header), accounts.OfAddress(client.Addr()), client.Addr().Unmap().IsLoopback()
 	}
-	who, ok := s.cfg.IDs.find(id)
+	known, ok := s.cfg.IDs.find(id)
 	if !ok {
-		return "", nil, false
+		return "", nil, who, false
 	}
-	return id, s.cfg.Asker(who.Name, who.Ring, r.Header), true
-}
-
-func isLoopback(remote string) bool {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		return false
-	}
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.Unmap().IsLoopback()
+	return id, s.cfg.Asker(known.Name, known.Ring, r.Header), accounts.OfID(known.Name), true
 }
 
 // wrongPause is how long the answer to a wrong id takes.

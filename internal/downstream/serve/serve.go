@@ -11,6 +11,7 @@ import (
 	"syncd/internal/downstream/catalog"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/host/rate"
+	"syncd/internal/httpserver/accounts"
 	"syncd/internal/manifest"
 )
 
@@ -51,8 +52,9 @@ type Config struct {
 // Service answers followers. Safe for concurrent use.
 type Service struct {
 	cfg    Config
-	wrong  chan struct{} // held by requests with a wrong id
-	browse chan struct{} // held by pages that are being written
+	bytes  *accounts.Queue // nil for no limit
+	wrong  chan struct{}   // held by requests with a wrong id
+	browse chan struct{}   // held by pages that are being written
 }
 
 // Limits of a Service.
@@ -68,7 +70,11 @@ func New(cfg Config) *Service {
 	if cfg.Asker == nil {
 		cfg.Asker = func(string, string, http.Header) Asker { return everything{} }
 	}
-	return &Service{cfg: cfg, wrong: make(chan struct{}, maxWrong), browse: make(chan struct{}, maxBrowse)}
+	var bytes *accounts.Queue
+	if cfg.Bandwidth != nil {
+		bytes = accounts.NewQueue(cfg.Bandwidth)
+	}
+	return &Service{cfg: cfg, bytes: bytes, wrong: make(chan struct{}, maxWrong), browse: make(chan struct{}, maxBrowse)}
 }
 
 type everything struct{}
@@ -81,7 +87,7 @@ const bodyTimeout = 10 * time.Second
 
 // ServeHTTP answers one request.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := &answer{ResponseWriter: w, ctx: r.Context(), head: r.Method == http.MethodHead, budget: s.cfg.Bandwidth, patience: s.cfg.Patience}
+	a := &answer{ResponseWriter: w, ctx: r.Context(), head: r.Method == http.MethodHead, bytes: s.bytes, patience: s.cfg.Patience}
 	if r.ContentLength != 0 {
 		_ = a.controller().SetReadDeadline(time.Now().Add(bodyTimeout)) // it works on every connection
 	}
@@ -106,10 +112,11 @@ func (s *Service) serve(a *answer, r *http.Request) (name string) {
 		a.unknownEndpoint(args)
 		return ""
 	}
-	if c.id, c.asker, ok = s.authorise(r); !ok {
+	if c.id, c.asker, a.who, ok = s.authorise(r); !ok {
 		s.refuse(a)
 		return name
 	}
+	accounts.PlaceOf(r.Context()).Belongs(a.who)
 	if c.format, ok = parseFormat(parameter(r.URL.RawQuery, "format")); !ok {
 		a.problem(http.StatusBadRequest, titleProblem(http.StatusBadRequest, "format", "The value of format is not known."))
 		return name
