@@ -34,9 +34,21 @@ type world struct {
 
 func start(t *testing.T) *world {
 	t.Helper()
-	t.Setenv("AWS_ACCESS_KEY_ID", buckettest.AccessKey)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", buckettest.SecretKey)
-	w := &world{T: t, server: buckettest.New(t)}
+	return startWith(t, buckettest.New(t))
+}
+
+// onEachServer runs a test with a server of each maker.
+func onEachServer(t *testing.T, test func(*world)) {
+	for _, maker := range buckettest.Makers {
+		t.Run(maker, func(t *testing.T) { test(startWith(t, buckettest.NewOf(t, maker))) })
+	}
+}
+
+func startWith(t *testing.T, server *buckettest.Server) *world {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", server.AccessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", server.SecretKey)
+	w := &world{T: t, server: server}
 	w.front = buckettest.NewFront(t, w.server)
 	w.client = w.connect(time.Minute)
 	return w
@@ -84,20 +96,21 @@ func data(release manifest.Release, files map[string]string) buckettest.Release 
 	return buckettest.Release{Manifest: "data", Release: release, Files: files}
 }
 
-func TestPollTakesOneConditionalRequest(t *testing.T) {
-	w := start(t)
+func TestPollTakesOneConditionalRequest(t *testing.T) { onEachServer(t, pollOnce) }
+
+func pollOnce(w *world) {
 	w.server.Publish(prefix, 1, data("2026.09", map[string]string{"a": "1"}))
 	w.generation(1)
 	w.asked()
 	w.generation(1)
 	requests := w.front.Requests()
 	if len(requests) != 1 || requests[0].Name != prefix+"current.json" || requests[0].Header.Get("If-None-Match") == "" {
-		t.Errorf("%+v", requests)
+		w.Errorf("%+v", requests)
 	}
 	w.server.Publish(prefix, 2, data("2026.10", map[string]string{"a": "2"}))
 	w.generation(2)
 	if asked := w.asked(); asked != "current.json generations/2.json" {
-		t.Error(asked)
+		w.Error(asked)
 	}
 }
 
@@ -148,22 +161,23 @@ func TestCallThatWaitsForAnotherEndsWithItsContext(t *testing.T) {
 	<-ended
 }
 
-func TestRecordAndObjectAreReadAsTheyWerePublished(t *testing.T) {
-	w := start(t)
+func TestRecordAndObjectAreReadAsTheyWerePublished(t *testing.T) { onEachServer(t, readPublished) }
+
+func readPublished(w *world) {
 	const name, content = "a b+c@d=é.txt", "the content"
 	w.server.Publish(prefix, 7, buckettest.Release{Manifest: "with space+plus", Release: "2026.09", Files: map[string]string{name: content}})
-	record, err := w.client.Record(t.Context(), w.generation(7).Manifests[0])
+	record, err := w.client.Record(w.Context(), w.generation(7).Manifests[0])
 	if err != nil || len(record.Files) != 1 || record.Files[0].Path != name {
-		t.Fatalf("%+v, %v", record, err)
+		w.Fatalf("%+v, %v", record, err)
 	}
 	file := manifest.File{Expected: record.Files[0].Object.Digest()}
-	res, err := w.client.Download(t.Context(), file, http.Header{"Range": {"bytes=4-"}}, true)
+	res, err := w.client.Download(w.Context(), file, http.Header{"Range": {"bytes=4-"}}, true)
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	defer res.Body.Close()
 	if got, err := io.ReadAll(res.Body); string(got) != content[4:] || res.Status != http.StatusPartialContent || err != nil {
-		t.Errorf("%d %q, %v", res.Status, got, err)
+		w.Errorf("%d %q, %v", res.Status, got, err)
 	}
 }
 

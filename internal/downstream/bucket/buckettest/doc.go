@@ -1,3 +1,3 @@
-// Package buckettest runs a real S3 server for tests: versitygw, which keeps each object
-// as a file in a folder.
+// Package buckettest runs real S3 servers for tests: versitygw, which keeps each object as a
+// file in a folder, and those of two other makers, which have fewer features.
 package buckettest

@@ -22,11 +22,20 @@ const (
 // patience is how long a server may take to start on a busy machine.
 const patience = 2 * time.Minute
 
+// Makers are the programs of servers, each from another maker.
+var Makers = []string{versitygw, "gofakes3", "s3rver"}
+
+// versitygw is the server of most tests: it keeps each object as a file.
+const versitygw = "versitygw"
+
 // Server is a running S3 server with an empty bucket.
 type Server struct {
 	Endpoint string // http://ADDRESS; it stays the same after Kill and Start
 
+	AccessKey, SecretKey string
+
 	t       testing.TB
+	maker   string
 	address string
 	folder  string
 	process *exec.Cmd
@@ -34,12 +43,21 @@ type Server struct {
 	wire    http.Transport // of Client
 }
 
-// New starts a server that ends with the test. Without versitygw the test is skipped, and
-// CI fails.
+// New starts versitygw, which ends with the test. Without it the test is skipped, and CI
+// fails.
 func New(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{t: t, address: freeAddress(t), folder: t.TempDir()}
+	return NewOf(t, versitygw)
+}
+
+// NewOf starts the server of a maker.
+func NewOf(t testing.TB, maker string) *Server {
+	t.Helper()
+	s := &Server{t: t, maker: maker, address: freeAddress(t), folder: t.TempDir(), AccessKey: AccessKey, SecretKey: SecretKey}
 	s.Endpoint = "http://" + s.address
+	if maker == "s3rver" {
+		s.AccessKey, s.SecretKey = "S3RVER", "S3RVER" // it has no others
+	}
 	if err := os.Mkdir(filepath.Join(s.folder, Bucket), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -48,27 +66,40 @@ func New(t testing.TB) *Server {
 		s.wire.CloseIdleConnections()
 		s.Kill()
 		if t.Failed() {
-			t.Logf("versitygw wrote:\n%s", &s.log)
+			t.Logf("%s wrote:\n%s", maker, &s.log)
 		}
 	})
 	return s
 }
 
-// Start starts the server again after Kill, with the same address and objects.
+// Start starts the server again after Kill, with the same address. versitygw and s3rver have
+// the same objects then.
 func (s *Server) Start() {
 	s.t.Helper()
-	program, err := exec.LookPath("versitygw")
+	program, err := exec.LookPath(s.maker)
 	if err != nil {
-		s.t.Skip("NOT TESTED: object storage: install versitygw, see .ci/parts")
+		s.t.Skipf("NOT TESTED: object storage: install %s, see .ci/parts", s.maker)
 	}
-	s.process = exec.Command(program, "--quiet", "--port", s.address, "--health", "/health", "--region", Region, "posix", s.folder)
-	s.process.Env = []string{"ROOT_ACCESS_KEY_ID=" + AccessKey, "ROOT_SECRET_ACCESS_KEY=" + SecretKey, "HOME=" + s.folder, "TMPDIR=" + os.TempDir()}
+	s.process = exec.Command(program, s.arguments()...)
+	s.process.Env = []string{"ROOT_ACCESS_KEY_ID=" + AccessKey, "ROOT_SECRET_ACCESS_KEY=" + SecretKey, "HOME=" + s.folder, "TMPDIR=" + os.TempDir(), "PATH=" + os.Getenv("PATH")}
 	s.process.Stdout, s.process.Stderr = &s.log, &s.log
 	s.process.SysProcAttr = endWithTest()
 	if err := s.process.Start(); err != nil {
 		s.t.Fatal(err)
 	}
 	s.wait()
+}
+
+func (s *Server) arguments() []string {
+	host, port, _ := net.SplitHostPort(s.address) // of freeAddress
+	switch s.maker {
+	case versitygw:
+		return []string{"--quiet", "--port", s.address, "--health", "/health", "--region", Region, "posix", s.folder}
+	case "gofakes3":
+		return []string{"-host", s.address, "-quiet", "-backend", "memory", "-initialbucket", Bucket}
+	default:
+		return []string{"--silent", "--no-vhost-buckets", "--address", host, "--port", port, "--directory", s.folder, "--configure-bucket", Bucket}
+	}
 }
 
 // wait waits until the server answers.
@@ -79,13 +110,13 @@ func (s *Server) wait() {
 		answer, err := client.Get(s.Endpoint + "/health")
 		if err == nil {
 			answer.Body.Close()
-			if answer.StatusCode == http.StatusOK {
+			if answer.StatusCode == http.StatusOK || s.maker != versitygw {
 				return
 			}
 		}
 		if time.Now().After(limit) {
 			s.Kill()
-			s.t.Fatalf("versitygw does not answer: %v\n%s", err, &s.log)
+			s.t.Fatalf("%s does not answer: %v\n%s", s.maker, err, &s.log)
 		}
 	}
 }
