@@ -138,13 +138,13 @@ func (j *job) reportAdoption(a *adopt.Adoption) report.AdoptedManifest {
 	return m
 }
 
-// notAdopted are the files of an open job whose contents no file of the folder had.
+// notAdopted are the files of an open job that are still to be downloaded.
 func (j *job) notAdopted(a *adopt.Adoption) (missing []*manifest.File) {
 	if !j.open() {
 		return nil
 	}
 	for _, f := range j.plan().missing {
-		if _, here := a.Adopted(f.Expected); !here {
+		if a.IsMissing(f.Expected) {
 			missing = append(missing, f)
 		}
 	}

@@ -180,6 +180,25 @@ func TestAdoptTakesOverTheDownloadsOfARunningSync(t *testing.T) {
 	}
 }
 
+func TestAdoptCountsNothingThatARunningSyncHasAlready(t *testing.T) {
+	w := start(t, "data")
+	content, folder := files{"a.dat": "arrived", "gated.dat": "gated"}, t.TempDir()
+	must(t, os.WriteFile(filepath.Join(folder, "a.dat"), []byte(content["a.dat"]), 0o600))
+	w.publish("data", "2026.09", content)
+	gate := w.gate("gated.dat")
+	sync := w.background("data")
+	eventually(t, "a.dat has arrived", func() bool {
+		files := w.progress.Snapshot().Files
+		return len(w.downloads()) == 1 && len(files) == 1 && files[0].Path == "gated.dat"
+	})
+	adopted, err := w.syncer.Adopt(context.Background(), request.Adopt{Folder: folder})
+	must(t, err)
+	equal(t, "adopted, to download", []int{adopted.FilesAdopted, adopted.FilesToDownload}, []int{0, 1})
+	close(gate)
+	m := w.expect(sync.wait(), "data", report.Updated)
+	equal(t, "downloaded", m.FilesDownloaded, 2)
+}
+
 func TestAdoptMovesNothingFromAnotherMirror(t *testing.T) {
 	other := served(t)
 	mirrored, err := filepath.EvalSymlinks(other.dir)

@@ -71,7 +71,8 @@ type Adoption struct {
 	open      map[manifest.Digest]int64 // sizes of the contents that no file has had yet; -1 when unknown
 	sizes     map[int64]int             // how many of open have a size
 	adopted   map[manifest.Digest]manifest.Object
-	copied    []copiedFile // to be removed
+	elsewhere map[manifest.Digest]bool // a sync or another adoption has the content
+	copied    []copiedFile             // to be removed
 	filesRead int
 	bytesRead int64
 	problems  Problems
@@ -89,7 +90,7 @@ type copiedFile struct {
 func New(cfg Config) *Adoption {
 	return &Adoption{
 		cfg: cfg, names: map[string]bool{}, open: map[manifest.Digest]int64{},
-		sizes: map[int64]int{}, adopted: map[manifest.Digest]manifest.Object{}, flushed: time.Now(),
+		sizes: map[int64]int{}, adopted: map[manifest.Digest]manifest.Object{}, elsewhere: map[manifest.Digest]bool{}, flushed: time.Now(),
 	}
 }
 
@@ -111,6 +112,12 @@ func (a *Adoption) WantsNothing() bool { return len(a.open) == 0 }
 func (a *Adoption) Adopted(content manifest.Digest) (object manifest.Object, adopted bool) {
 	object, adopted = a.adopted[content]
 	return object, adopted
+}
+
+// IsMissing is true for a content that is still to be downloaded.
+func (a *Adoption) IsMissing(content manifest.Digest) bool {
+	_, adopted := a.adopted[content]
+	return !adopted && !a.elsewhere[content]
 }
 
 // Remove removes the files from the folder that were copied instead of moved. Call it when
@@ -255,7 +262,16 @@ func (a *Adoption) moveOne(ctx context.Context, c Candidate, progress io.Writer)
 // claim is true when the hashed content is wanted. No other file or download has it then:
 // a download that is under way gives way.
 func (a *Adoption) claim(h *verify.Hasher) bool {
-	return a.close(h) && a.cfg.Downloads.Take(h.Digest())
+	if !a.close(h) {
+		return false
+	}
+	if !a.cfg.Downloads.Take(h.Digest()) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.elsewhere[h.Digest()] = true
+		return false
+	}
+	return true
 }
 
 // close is true for the first file with an open content.
