@@ -145,4 +145,7 @@ func TestARepairOfAManifestMendsTheExportedFolder(t *testing.T) {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	isOne(t, "after verify --repair of the manifest", exported, served)
+	if damage := result.Damage[0]; !damage.Repaired || !strings.Contains(damage.Error, "exported as "+exported) {
+		t.Errorf("%+v", damage)
+	}
 }

@@ -26,7 +26,7 @@ func (r *Repairer) RepairObject(ctx context.Context, id manifest.ObjectID, cause
 	if err != nil || len(damage) == 0 {
 		return nil, err
 	}
-	cause = r.withNames(cause, id)
+	cause = r.withNames(cause, id, r.tree.Mirror.Objects.Path(id))
 	files := make([]report.DamagedFile, len(damage))
 	for i := range damage {
 		damage[i].Err = cause
@@ -50,9 +50,9 @@ func (r *Repairer) RepairObject(ctx context.Context, id manifest.ObjectID, cause
 	return files, err
 }
 
-// withNames adds to damage what else shows the object: exported folders, and programs that
-// have it open.
-func (r *Repairer) withNames(damage error, id manifest.ObjectID) error {
+// withNames adds to the damage of a file what else shows its object: exported folders, and
+// programs that have the file open.
+func (r *Repairer) withNames(damage error, id manifest.ObjectID, path string) error {
 	var names []string
 	views := r.tree.Mirror.Current().Views
 	for _, target := range r.tree.Exports {
@@ -65,7 +65,7 @@ func (r *Repairer) withNames(damage error, id manifest.ObjectID) error {
 	if len(names) > 0 {
 		damage = fmt.Errorf("%w; exported as %s", damage, listed(names))
 	}
-	if programs := holders(r.tree.Mirror.Objects.Path(id)); len(programs) > 0 {
+	if programs := holders(path); len(programs) > 0 {
 		damage = fmt.Errorf("%w; %s had it open, and read the damaged content until they open the file again", damage, listed(programs))
 	}
 	return damage

@@ -3,8 +3,10 @@
 package repair
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -64,6 +66,9 @@ func (r *Running) Planned() (planned []store.Planned) {
 	return planned
 }
 
+// maxNamed is of how many damaged files a verification says who has them open.
+const maxNamed = 10
+
 // Repair verifies, and replaces each damaged file in every revision that has it: by
 // its object if that is whole, else by a proven copy from the provider. Only the
 // replacement waits for the turn.
@@ -77,6 +82,11 @@ func (r *Repairer) Repair(ctx context.Context, req request.Verify) (report.Verif
 	verified()
 	if err != nil {
 		return report.Verification{}, err
+	}
+	for i, d := range checked.Damage[:min(len(checked.Damage), maxNamed)] {
+		path := filepath.Join(r.tree.Mirror.Dir(), "current", cmp.Or(d.View, d.Manifest), d.Path())
+		checked.Damage[i].Err = r.withNames(d.Err, d.File.Object, path)
+		result.Damage[i].Error = report.OneLine(checked.Damage[i].Err.Error())
 	}
 	if err := r.tree.NotifyDamage(ctx, checked.Damage); err != nil {
 		return report.Verification{}, err
