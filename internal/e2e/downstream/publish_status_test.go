@@ -12,6 +12,7 @@ import (
 	"syncd/internal/downstream/bucket/buckettest"
 	"syncd/internal/e2e"
 	"syncd/internal/emulator"
+	"syncd/internal/report"
 )
 
 // publishStatus is the part of `status --json` about publishing.
@@ -20,6 +21,10 @@ type publishStatus struct {
 	Generation                       int
 	PublishedAt                      *time.Time `json:"published_at"`
 	FailingSince                     *time.Time `json:"failing_since"`
+	GenerationAt                     *time.Time `json:"generation_at"`
+	Publisher                        string
+	Kept                             []string
+	Verification                     *report.UploadCheckStatus
 	Election                         *struct {
 		Leads  bool
 		Holder string
@@ -42,7 +47,7 @@ func TestStatusSaysWhatIsPublished(t *testing.T) {
 	place := p.front.Endpoint + "/" + buckettest.Bucket + "/mirror/"
 	p.Month("m", "2026.09", "september")
 	before := publishStatusOf(p.Host)
-	e2e.Same(p.Host, "before", publishStatus{Place: place, State: "pending", Explanation: before.Explanation}, before)
+	e2e.Same(p.Host, "before", publishStatus{Place: place, State: "pending", Explanation: before.Explanation, Kept: []string{}}, before)
 
 	p.Sync(0)
 	good := publishStatusOf(p.Host)
