@@ -1,12 +1,13 @@
 package e2e
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -61,11 +62,18 @@ func built(t *testing.T, v variant) string {
 }
 
 // build makes a program that other users can run, too. The packages of all tests share one
-// build in the cache of the user: the toolchain sees whether it is current. Each process
-// takes its own copy, because the next change of the source replaces the shared one.
+// build in the folder .cache: the toolchain sees whether it is current. Each process takes
+// its own copy, because the next change of the source replaces the shared one.
 func (v variant) build(binary string) error {
-	shared, err := sharedBuilds()
+	root, err := moduleRoot()
 	if err != nil {
+		return err
+	}
+	if err := lookAtSources(root); err != nil {
+		return err
+	}
+	shared := filepath.Join(root, ".cache", "e2e")
+	if err := os.MkdirAll(shared, 0o700); err != nil {
 		return err
 	}
 	lock, err := os.OpenFile(filepath.Join(shared, v.name+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
@@ -95,22 +103,31 @@ func install(program, as string) error {
 	return nil
 }
 
-// sharedBuilds is the folder of the builds of this working copy.
-func sharedBuilds() (string, error) {
-	root, err := os.Getwd()
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
 	for err == nil {
-		if _, missing := os.Stat(filepath.Join(root, "go.mod")); missing == nil {
+		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
 			break
 		}
-		if root == filepath.Dir(root) {
+		if dir == filepath.Dir(dir) {
 			return "", errors.New("the tests run outside of the module")
 		}
-		root = filepath.Dir(root)
+		dir = filepath.Dir(dir)
 	}
-	cache, cacheErr := os.UserCacheDir()
-	if err := errors.Join(err, cacheErr); err != nil {
-		return "", err
+	return dir, err
+}
+
+// lookAtSources makes the results of the tests depend on the program. The toolchain keeps a
+// result until a file changes that the test looked at, and the program is no part of the
+// test's own binary.
+func lookAtSources(root string) (err error) {
+	for _, name := range []string{"go.mod", "go.sum", "cmd", "internal", "deploy"} {
+		err = errors.Join(err, filepath.WalkDir(filepath.Join(root, name), func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && !strings.HasSuffix(path, "_test.go") {
+				_, _ = os.Stat(path) // an editor's file may be gone
+			}
+			return err
+		}))
 	}
-	shared := filepath.Join(cache, "syncd-e2e", fmt.Sprintf("%x", sha256.Sum256([]byte(root)))[:16])
-	return shared, os.MkdirAll(shared, 0o700)
+	return err
 }
