@@ -25,7 +25,7 @@ func TestKillAtAnyMomentLeavesACompleteGeneration(t *testing.T) {
 	started := time.Now()
 	h.Sync(0)
 	random, usual, kills := e2e.NewRandom(t), time.Since(started), 0
-	for number := int64(3); kills < e2e.Times(14, 200); number++ {
+	for number := int64(3); kills < e2e.Times(9, 200); number++ {
 		publishNumbered(h, number)
 		p := h.Start("sync")
 		select {

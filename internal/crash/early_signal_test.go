@@ -10,8 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"syncd/internal/e2e"
+	"syncd/internal/emulator"
 )
 
 // early starts a command, and sends it a signal when the Go runtime has initialised a
@@ -69,7 +71,8 @@ func TestSIGHUPEndsOtherCommands(t *testing.T) {
 	own := make(chan os.Signal, 1)
 	signal.Notify(own, syscall.SIGHUP) // below nohup, children would ignore it like this process
 	t.Cleanup(func() { signal.Stop(own) })
-	h := e2e.NewHost(t)
+	h := e2e.NewHost(t, "run")
+	h.Provider.AddFault(emulator.Fault{Kind: emulator.KindDelay, Delay: time.Hour}) // no command ends before the signal
 	for _, args := range [][]string{{"emulator"}, {"emulator", "run"}, {"--config", "run", "emulator"}, {"sync", "run"}} {
 		p, lines := early(h, syscall.SIGHUP, "net", args...)
 		for lines.Scan() {

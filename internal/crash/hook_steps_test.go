@@ -25,7 +25,7 @@ func TestFaultAtAnyStepLosesNoEvent(t *testing.T) {
 	undisturbed.Sync(0)
 	steps := len(stepsOf(undisturbed))
 	wantTold(undisturbed)
-	rows, every := steps*len(stepFaults), e2e.Times(29, 1)
+	rows, every := steps*len(stepFaults), e2e.Times(47, 1)
 	var done atomic.Int64
 	t.Cleanup(func() {
 		did := fmt.Sprintf("a sync of %d steps on disk with a hook killed before or after one of them, or failing there", steps)

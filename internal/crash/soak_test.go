@@ -52,10 +52,10 @@ func TestSoakStaysFlatAndLosesNothing(t *testing.T) {
 	defer readers.end()
 
 	s.restarts = true
-	disturbed := s.run(e2e.Times(9, 7000), func() { s.restart(syscall.SIGTERM) })
+	disturbed := s.run(e2e.Times(6, 7000), func() { s.restart(syscall.SIGTERM) })
 	s.restarts = false
 	s.restart(syscall.SIGTERM)
-	lasting := s.run(e2e.Times(9, 3000), func() {})
+	lasting := s.run(e2e.Times(6, 3000), func() {})
 
 	s.publish() // ends the hold of a rollback
 	s.ask()

@@ -167,9 +167,9 @@ func (s *stepped) look() {
 // sufferAll runs a sync for each step and fault, or for a part of them.
 func (s *stepped) sufferAll(t *testing.T) {
 	rows := len(s.steps) * len(stepFaults)
-	every := e2e.Times(59, 1) // 59 and the number of faults have no common divisor, nor has 127
+	every := e2e.Times(97, 1) // 97 and the number of faults have no common divisor, nor has 211
 	if s.gated {              // it has many steps that an update has, too
-		every = e2e.Times(127, 1)
+		every = e2e.Times(211, 1)
 	}
 	var done atomic.Int64
 	t.Cleanup(func() {
