@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // UploadStatus is what `status --json` prints of publishing to object storage. Unknown
@@ -74,7 +76,9 @@ func (p UploadStatus) sentence(now time.Time) string {
 		} else {
 			text += "its operator took the place with `syncd publish --force`, which also takes it back"
 		}
-	case p.State == StateInSync || p.State == StateDamaged:
+	case p.State == StateDamaged:
+		text = fmt.Sprintf("generation %d in %s is not whole", p.Generation, p.Place)
+	case p.State == StateInSync:
 		text = fmt.Sprintf("generation %d in %s shows what is served", p.Generation, p.Place)
 		if len(p.Kept) > 0 {
 			text += fmt.Sprintf(", but something newer of another publisher for %s", strings.Join(p.Kept, ", "))
@@ -107,7 +111,7 @@ func (p UploadStatus) sentence(now time.Time) string {
 func (v UploadCheckStatus) sentence(at string) string {
 	switch left := v.Found - v.Repaired; {
 	case left > 0:
-		return fmt.Sprintf("; by the verification of %s, %d of what it names is missing or damaged there, such as %s: `syncd publish --verify --repair` uploads again what this host has", at, left, v.First)
+		return fmt.Sprintf("; by the verification of %s, %s missing or damaged there, such as %s; `syncd publish --verify --repair` uploads again what this host has", at, english.Plural(left, "object or record is", "objects and records are"), v.First)
 	case v.Found > 0:
 		return fmt.Sprintf("; verified at %s, %d repaired", at, v.Repaired)
 	}

@@ -47,10 +47,10 @@ func TestALifecycleRuleIsNoticedAndMended(t *testing.T) {
 	f := p.follower()
 	f.Sync(1)
 	found := p.Expect(1, "publish", "--verify")
-	p.Contains("found", found.Stdout, "missing m/m.dat (objects/", "damaged n/n.dat (objects/", "1 missing, 1 damaged, 0 repaired", "publish --verify --repair")
+	p.Contains("found", found.Stdout, "DAMAGED m/m.dat (objects/", "DAMAGED n/n.dat (objects/", ": it is missing", "1 missing, 1 damaged, 0 repaired", "publish --verify --repair")
 	status := publishStatusOf(p.Host)
 	e2e.Same(p.Host, "state", "damaged", status.State)
-	p.Contains("status", status.Explanation, "2 of what it names is missing or damaged", "m/m.dat", "`syncd publish --verify --repair`")
+	p.Contains("status", status.Explanation, "is not whole", "2 objects and records are missing or damaged", "m/m.dat", "`syncd publish --verify --repair`")
 	p.Contains("doctor", p.Syncd("doctor").Stdout, "run `syncd publish --verify --repair`")
 
 	repaired := p.upload(0, "--verify", "--repair")

@@ -60,12 +60,9 @@ func printUploadCheck(w io.Writer, c report.UploadCheck) {
 		fmt.Fprintf(w, "of %d objects only the size was compared: the server keeps no SHA-256 of them, and --read reads them all\n", c.Unread)
 	}
 	for _, d := range c.Damage {
-		verb := "damaged"
-		switch {
-		case d.Repaired:
+		verb := "DAMAGED"
+		if d.Repaired {
 			verb = "repaired"
-		case d.Missing:
-			verb = "missing"
 		}
 		fmt.Fprintf(w, "%s %s\n", verb, d)
 	}
