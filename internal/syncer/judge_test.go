@@ -11,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/emulator"
 	"syncd/internal/golive"
 	"syncd/internal/golive/gate"
 	"syncd/internal/manifest/layout"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 )
@@ -149,5 +151,24 @@ func TestFewGatesRunAtOnce(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "end"), nil, 0o600))
 	for _, name := range names {
 		w.expect(synced.wait(), name, report.Updated)
+	}
+}
+
+// Without Metadata, the sizes are known only once the files are on disk.
+func TestAFileThatShrankIsRefusedBeforeTheGateLooks(t *testing.T) {
+	w := start(t, "data")
+	w.publish("data", "2026.09", files{"a.dat": strings.Repeat("x", 200_000)})
+	w.expect(w.demand(), "data", report.Updated)
+	seen := filepath.Join(t.TempDir(), "seen")
+	w.gatedBy("data", "touch "+seen)
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Metadata/*"})
+	w.publish("data", "2026.10", files{"a.dat": strings.Repeat("y", 100)})
+	m := w.expect(w.demand(), "data", report.Refused)
+	equal(t, "reason", m.Reason, string(refusal.Shrink))
+	if _, err := os.Stat(seen); err == nil {
+		t.Error("the gate looked at it")
+	}
+	if status := w.status().Manifests[0]; status.State != report.StateRefused || status.Staged != nil {
+		t.Errorf("status %+v", status)
 	}
 }
