@@ -93,6 +93,8 @@ func (e explanation) sentence() string {
 		return fmt.Sprintf("the last sync%s failed: %s; %s; %s", of(e.Failing), e.Error, e.serving(), e.next())
 	case e.State == StateHeld && e.HoldUntil != nil:
 		return fmt.Sprintf("held at %s by `syncd hold` until %s, or until `syncd sync --force`; %s", e.Release, e.at(*e.HoldUntil), e.next())
+	case e.State == StateHeld && e.Pin == e.Release:
+		return fmt.Sprintf("held at %s after a rollback from %s, and pinned to it, until `syncd unpin %s`%s; %s", e.Release, e.HeldFrom, e.Name, e.delisted(), e.next())
 	case e.State == StateHeld:
 		return fmt.Sprintf("held at %s after a rollback from %s, until a newer release comes, that one changes, or `syncd sync --force`; %s", e.Release, e.HeldFrom, e.next())
 	case e.State == StateStaged:
@@ -170,10 +172,11 @@ func roughly(seconds float64) time.Duration {
 
 func (e explanation) upToDate() string {
 	text := fmt.Sprintf("up to date with %s", e.Release)
+	isDiscarded := e.Discarded != "" && (e.Discarded == e.Newest || e.Discarded == e.Wanted)
 	wanted, newest := manifest.Release(e.Wanted), manifest.Release(e.Newest)
 	switch {
-	case e.Discarded != "" && (e.Discarded == e.Newest || e.Discarded == e.Wanted):
-		text = fmt.Sprintf("still serving %s; %s", e.Release, e.discarded())
+	case isDiscarded:
+		text = e.serving()
 	case wanted.IsMonth() && e.Release != e.Wanted:
 		text = fmt.Sprintf("pinned to %s, which the next sync will fetch; still serving %s", e.Wanted, e.Release)
 	case wanted.IsMonth():
@@ -187,9 +190,7 @@ func (e explanation) upToDate() string {
 	case wanted == manifest.Latest && newest != "" && newest.Newer(manifest.Release(e.Release)):
 		text = fmt.Sprintf("%s is available, the next sync will fetch it; still serving %s", e.Newest, e.Release)
 	}
-	if e.Delisted {
-		text += fmt.Sprintf("; the provider has %s no more", e.Wanted)
-	}
+	text += e.delisted()
 	if len(e.Skips) > 0 {
 		text += ", skips " + strings.Join(e.Skips, ", ")
 	}
@@ -199,7 +200,18 @@ func (e explanation) upToDate() string {
 	if e.SyncedAt != nil {
 		text += ", last confirmed at " + e.at(*e.SyncedAt)
 	}
+	if isDiscarded {
+		text += "; " + e.discarded()
+	}
 	return text + e.late() + "; " + e.next()
+}
+
+// delisted says that only this host still has the wanted release.
+func (e explanation) delisted() string {
+	if !e.Delisted {
+		return ""
+	}
+	return fmt.Sprintf("; the provider has %s no more", e.Wanted)
 }
 
 // discarded says how a release that the operator dropped comes back.

@@ -79,7 +79,7 @@ func fleetState(t report.Following) string {
 
 func stopText(s report.Stop) string {
 	return fmt.Sprintf("%s of %s is stopped from ring %s on: %d of %d hosts of ring %s refused it (%s). `syncd fleet release %s` lets it go on.",
-		s.Release, s.Manifest, s.From, s.Refused, s.Of, s.By, strings.Join(s.Hosts, ", "), s.Release)
+		releaseName(string(s.Release), s.Revision), s.Manifest, s.From, s.Refused, s.Of, s.By, strings.Join(s.Hosts, ", "), s.Release)
 }
 
 // PrintServed writes what a release that may go on had been kept from.
