@@ -55,6 +55,9 @@ func (p *Publisher) tidy(ctx context.Context, req Request, done report.Upload) (
 	}
 	defer func() { <-p.collecting }()
 	collected, err := p.collectWithin(ctx, req.DryRun)
+	if err != nil && !req.Collect && ctx.Err() == nil && !errors.Is(err, errLost) {
+		p.cfg.Log.Warn().Err(err).Msg("deleting garbage from the bucket failed; it is tried again in an hour")
+	}
 	switch {
 	case errors.Is(err, errLost):
 		return report.Upload{Result: report.Standby}, nil
@@ -76,7 +79,6 @@ func (p *Publisher) collectWithin(ctx context.Context, dryRun bool) (report.Coll
 	text, next := "", int64(0)
 	if err != nil {
 		text, next = report.OneLine(err.Error()), time.Now().Add(collectAgain).Unix()
-		p.cfg.Log.Warn().Err(err).Msg("deleting garbage from the bucket failed; it is tried again")
 	}
 	p.collectAt.Store(next)
 	now := time.Now()
@@ -151,6 +153,9 @@ func (p *Publisher) inUse(ctx context.Context) (kept, error) {
 		}
 		if err == nil {
 			err = p.keep(ctx, &k, g)
+		}
+		if errors.Is(err, errUnusable) {
+			return k, fmt.Errorf("nothing is deleted: %w: `syncd publish --verify --repair` mends it", err)
 		}
 		if err != nil {
 			return k, fmt.Errorf("nothing is deleted: %w", err)

@@ -25,7 +25,7 @@ const (
 	maxReadUnasked   = 1 << 30 // bytes of objects that are read although nobody asked for it
 	maxVerified      = 1000    // generations
 	maxListed        = 100     // findings that the report lists
-	maxVerifiedFiles = 8 << 20 // of all records together
+	maxVerifiedFiles = 2 << 20 // objects of all records together, which take some 300 MiB
 )
 
 // Verify says how to verify.
@@ -87,7 +87,7 @@ type verification struct {
 // wanted is an object that a kept generation names.
 type wanted struct {
 	object
-	manifest bucket.Manifest // of the newest generation that names it
+	manifest *bucket.Manifest // of the newest generation that names it
 	path     string
 	number   int // of that generation
 }
@@ -207,7 +207,7 @@ func (v *verification) readRecordOf(ctx context.Context, number int, m bucket.Ma
 	}
 	for _, f := range r.Files {
 		if v.objects[f.Object] == nil {
-			v.objects[f.Object] = &wanted{object{f.Object, f.Size}, m, f.Path, number}
+			v.objects[f.Object] = &wanted{object{f.Object, f.Size}, &m, f.Path, number}
 			v.bytes += f.Size
 		}
 	}
