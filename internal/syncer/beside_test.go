@@ -180,6 +180,29 @@ func TestAdoptTakesOverTheDownloadsOfARunningSync(t *testing.T) {
 	}
 }
 
+func TestADownloadThatGaveWayLeavesNothing(t *testing.T) {
+	w, folder := start(t, "data"), t.TempDir()
+	content := files{"a.dat": strings.Repeat("content ", 1000)}
+	must(t, os.WriteFile(filepath.Join(folder, "a.dat"), []byte(content["a.dat"]), 0o600))
+	w.publish("data", "2026.09", content)
+	w.drip("*")
+	sync := w.background("data")
+	partial := func() []os.DirEntry {
+		list, err := os.ReadDir(filepath.Join(w.dir, "partial"))
+		must(t, err)
+		return list
+	}
+	eventually(t, "bytes arrive", func() bool { return len(partial()) > 0 })
+	adopted, err := w.syncer.Adopt(context.Background(), request.Adopt{Folder: folder})
+	must(t, err)
+	equal(t, "adopted", adopted.FilesAdopted, 1)
+	w.expect(sync.wait(), "data", report.Updated)
+	w.serves("data", content)
+	if left := partial(); len(left) > 0 {
+		t.Errorf("left in partial: %v", left)
+	}
+}
+
 func TestAdoptCountsNothingThatARunningSyncHasAlready(t *testing.T) {
 	w := start(t, "data")
 	content, folder := files{"a.dat": "arrived", "gated.dat": "gated"}, t.TempDir()
