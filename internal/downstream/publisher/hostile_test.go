@@ -234,3 +234,20 @@ func TestAnEndlessListOfPartsIsLeft(t *testing.T) {
 		t.Errorf("%d pages", n)
 	}
 }
+
+// A long record of this host's own manifest is no list without an end.
+func TestABudgetGrowsWithTheManifestsOfThisHost(t *testing.T) {
+	server := start(t)
+	setLimits(t, &limitsOfPublication, limits{60, 16 << 10, time.Hour})
+	h := newHost(t)
+	p := newPublisher(t, server.Endpoint, h, nil)
+	files := map[string]string{}
+	for i := range 300 {
+		files[fmt.Sprint("f", i)] = fmt.Sprint(i % 10)
+	}
+	for _, content := range []string{"one", "two"} {
+		files["a"] = content
+		h.serve("addr", "2026.10", files)
+		mustPublish(t, p, Request{})
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/record"
 )
 
 // Limits of what is under way at once.
@@ -77,6 +78,7 @@ func (p *Publisher) uploadMissing(ctx context.Context, n *next, at state, isSeen
 // revision uploads what a revision needs: its record comes last. Where another publisher's
 // record cannot be read, m gets this host's.
 func (u *uploads) revision(ctx context.Context, r mirror.Record, m *bucket.Manifest, at state) error {
+	budgetOf(ctx).grow(limits{requests: limitsOfObject.requests, bytes: record.Limit(len(r.Files)), time: time.Minute}) // for the record there
 	named, found := u.objectsOf(ctx, at, r.Manifest)
 	done := make(map[manifest.ObjectID]bool, len(r.Files))
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -115,11 +117,11 @@ func (u *uploads) objectsOf(ctx context.Context, at state, name string) (map[man
 	if !found {
 		return named, false
 	}
-	record, err := u.readRecord(ctx, m)
+	theirs, err := u.readRecord(ctx, m)
 	if err != nil {
 		return named, false // slower, but right
 	}
-	for _, f := range record.Files {
+	for _, f := range theirs.Files {
 		named[f.Object] = true
 	}
 	return named, true
