@@ -89,14 +89,15 @@ func (p *passwords) allows(of netip.Prefix, share int) bool {
 }
 
 // makeRoom bounds the hosts that are counted. Those that may send a full burst again need
-// no count. A flood of more hosts than that takes counts from each other.
+// no count. A flood of more hosts than that takes counts from each other, a quarter at a
+// time, because each look at all of them takes long.
 func (p *passwords) makeRoom() {
 	if len(p.hosts) < maxHosts {
 		return
 	}
 	maps.DeleteFunc(p.hosts, func(_ netip.Prefix, limit *rate.Limiter) bool { return limit.Tokens() >= float64(limit.Burst()) })
 	for of := range p.hosts {
-		if len(p.hosts) < maxHosts {
+		if len(p.hosts) <= maxHosts*3/4 {
 			return
 		}
 		delete(p.hosts, of)
