@@ -121,6 +121,9 @@ func readSettings(a *cli.App, log zerolog.Logger) (*config.Config, *httpserver.W
 // change only later.
 func reload(a *cli.App, webConfig *httpserver.WebConfig, followers *followers, log zerolog.Logger) (*config.Config, error) {
 	cfg, err := loadAndLog(a, log)
+	if err == nil {
+		err = cli.CheckPrograms(cfg)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -218,6 +218,12 @@ func (c *Config) Names() []string {
 // Has is true when a manifest of that name is configured.
 func (c *Config) Has(name string) bool { return slices.Contains(c.Names(), name) }
 
+// RunsPrograms is true when a gate or a hook is a command.
+func (c *Config) RunsPrograms() bool {
+	return slices.ContainsFunc(c.Manifests, func(m Manifest) bool { return len(m.Gate.Command) > 0 }) ||
+		slices.ContainsFunc(c.Hooks, func(h Hook) bool { return len(h.Command) > 0 })
+}
+
 // Warnings returns one line for each setting that works but is unsafe.
 func (c *Config) Warnings() []string {
 	var lines []string

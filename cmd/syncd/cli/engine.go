@@ -121,6 +121,9 @@ func (a *App) withOwnEngine(ctx context.Context, cfg *config.Config, work func(o
 
 // OpenEngine opens the engine of a configuration in this process.
 func (a *App) OpenEngine(cfg *config.Config, log zerolog.Logger, registry *prometheus.Registry) (*engine.Engine, error) {
+	if err := CheckPrograms(cfg); err != nil {
+		return nil, err
+	}
 	return engine.Open(cfg, engine.Options{Log: log, Registry: registry, Version: a.options.Version, Built: a.options.Built, AddSecret: a.Secrets.Add})
 }
 

@@ -9,8 +9,25 @@ import (
 	"os"
 	"syscall"
 
+	"syncd/internal/config"
+	"syncd/internal/config/document"
 	"syncd/internal/host/account"
 )
+
+// CheckPrograms refuses, to root, gates and hooks of a configuration that another user can
+// change: that user would choose what root runs. It comes after BecomeOwner.
+func CheckPrograms(cfg *config.Config) error {
+	if os.Geteuid() != 0 || !cfg.RunsPrograms() {
+		return nil
+	}
+	if err := account.CheckUnchanged(cfg.Path); err != nil {
+		return &document.Error{
+			File: cfg.Path, Problem: fmt.Sprintf("names gates or hooks that would run as root, and %v", err),
+			Suggestion: "run `chown root` and `chmod go-w` on it, or give data_dir to the user that syncd shall work as",
+		}
+	}
+	return nil
+}
 
 // BecomeOwner changes from root to the owner of an existing data directory, so that
 // new files in it belong to the same user.

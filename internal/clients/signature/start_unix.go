@@ -19,22 +19,8 @@ func mayStart() error {
 		return errors.New("root starts no program of another user: run syncd as that user, or give it keys")
 	}
 	for _, path := range sharedFiles() {
-		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		writer, err := account.WriterOf(path)
-		if err == nil && !writer.IsOther() {
-			writer, err = account.OwnerOf(info)
-		}
-		switch {
-		case err != nil:
-			return err
-		case writer.IsOther():
-			return fmt.Errorf("user %s can change %s, and decide which program runs: run syncd as that user, or give it keys", writer.Name, path)
+		if err := account.CheckUnchanged(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("another user can decide which program runs: %w: run syncd as that user, or give it keys", err)
 		}
 	}
 	return nil

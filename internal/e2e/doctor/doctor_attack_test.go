@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -131,4 +132,36 @@ func TestDoctorDoesNotWaitForAFIFO(t *testing.T) {
 	h.Must(os.Remove(h.Path("units", "syncd.service")))
 	h.Must(unix.Mkfifo(h.Path("units", "syncd.service"), 0o600))
 	diagnosed(h, "unit", []string{"not a regular file"})
+}
+
+// Root would run as root what that user chose.
+func TestRootRunsNoGateOfAConfigurationThatAnotherUserCanChange(t *testing.T) {
+	t.Parallel()
+	h := e2e.AsRoot(t)
+	h.Settings.More = fmt.Sprintf("gate: {command: [/bin/touch, %q]}", h.Path("ran"))
+	h.Configure()
+	for name, change := range map[string]func() error{
+		"the file": func() error { return os.Chown(h.Path("syncd.yaml"), e2e.OtherUID, -1) },
+		"the group": func() error {
+			return errors.Join(os.Chown(h.Path("syncd.yaml"), 0, e2e.OtherGID), os.Chmod(h.Path("syncd.yaml"), 0o664))
+		},
+		"the folder": func() error {
+			return errors.Join(os.Chmod(h.Path("syncd.yaml"), 0o644), os.Chown(h.Dir, e2e.OtherUID, -1))
+		},
+	} {
+		h.Must(change())
+		out := h.Syncd("sync")
+		e2e.Same(h, "exit code for "+name, 2, out.Code)
+		h.Contains(name, out.Stderr, "would run as root", "chown root")
+		h.Must(os.Chown(h.Path("syncd.yaml"), 0, 0))
+		h.Must(os.Chmod(h.Path("syncd.yaml"), 0o644))
+		h.Must(os.Chown(h.Dir, 0, 0))
+	}
+	if _, err := os.Stat(h.Path("ran")); err == nil {
+		t.Error("the gate ran")
+	}
+	h.Sync(0)
+	if _, err := os.Stat(h.Path("ran")); err != nil {
+		t.Error("the gate did not run for root's own configuration")
+	}
 }

@@ -80,6 +80,28 @@ func WriterOf(path string) (Account, error) {
 	}
 }
 
+// CheckUnchanged is nil if only this user and root can change a file, or put another one in
+// its place. The file must exist.
+func CheckUnchanged(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	writer, err := WriterOf(path)
+	if err == nil && !writer.IsOther() {
+		writer, err = OwnerOf(info)
+	}
+	switch {
+	case err != nil:
+		return err
+	case writer.IsOther():
+		return fmt.Errorf("user %s can change %s", writer.Name, path)
+	case os.Geteuid() == 0 && (info.Mode().Perm()&0o002 != 0 || info.Mode().Perm()&0o020 != 0 && groupOf(info) != 0):
+		return fmt.Errorf("others than its owner can change %s", path)
+	}
+	return nil
+}
+
 // names splits a path.
 func names(path string) []string {
 	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
