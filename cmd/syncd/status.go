@@ -75,6 +75,11 @@ func printExplanations(a *cli.App, status report.Status, names []string) error {
 			fmt.Fprintf(a.Stdout, "view %s: %s\n", v.Name, v.Explanation)
 		}
 	}
+	for _, e := range status.Exports {
+		if e.Explanation != "" && len(names) == 0 {
+			fmt.Fprintf(a.Stdout, "export of view %s: %s\n", e.View, e.Explanation)
+		}
+	}
 	if status.Scrub != nil && len(names) == 0 {
 		fmt.Fprintf(a.Stdout, "scrub: %s\n", status.Scrub.Explanation)
 	}

@@ -97,6 +97,7 @@ func TestRefusedExportFailsTheSyncAndTheMirrorGoesOn(t *testing.T) {
 	e2e.Same(h, "the other export", "updated", r.Exports[1].Result)
 	e2e.Same(h, "current", "generations/000001", h.Current())
 	e2e.Same(h, "status", "refused", exportsOf(h, 0, "status", "--json").Exports[0].State)
+	h.Contains("explain", h.Expect(0, "explain").Stdout, "export of view refdata: ", "syncd sync --take-over refdata")
 	h.Expect(2, "sync", "--take-over", "nowhere")
 	h.Expect(0, "sync", "--take-over", "refdata")
 	holdsText(h, folder, "one")
