@@ -25,6 +25,7 @@ type followers struct {
 	webConfig *httpserver.WebConfig
 	ids       *serve.IDs
 	budget    *rate.Budget
+	keepOnly  func(isKnown func(name string) bool) // forgets followers whose ids were removed; nil before serve
 }
 
 // openFollowers reads serve.web_config, unless there is no server.
@@ -90,6 +91,9 @@ func (f *followers) reload(cfg *config.Config, log zerolog.Logger) {
 	if err := f.ids.Reload(); err != nil {
 		log.Error().Err(err).Msg("serve.ids_file not reloaded: the old ids stay in force")
 	}
+	if f.keepOnly != nil {
+		f.keepOnly(f.ids.Has)
+	}
 }
 
 // serve answers followers for as long as the group runs.
@@ -102,6 +106,8 @@ func (f *followers) serve(ctx context.Context, group *errgroup.Group, cfg *confi
 		return listenError("serve.listen", err)
 	}
 	log.Info().Stringer("address", listener.Addr()).Msg("serving followers")
+	f.keepOnly = e.Followers.KeepOnly
+	f.keepOnly(f.ids.Has)
 	service := serve.New(serve.Config{
 		Catalog: e.Followers.Catalog(), PublicURL: cfg.Serve.PublicURL.String(), IDParam: cfg.Source.CustomerIDParam,
 		IDs: f.ids, Bandwidth: f.budget, Asker: serve.ByFleet(e.Followers.Fleet()), Observe: metrics.NewServe(registry).Request,

@@ -152,7 +152,7 @@ func Default() *Config {
 		Scrub:           Scrub{Rate: 50 << 20},
 		Guards:          Guards{MinKeepRatio: 0.5, MaxFileShrink: 0.9},
 		HTTP:            HTTP{Listen: "127.0.0.1:9797"},
-		Serve:           Serve{Keep: day, MaxHosts: 1000},
+		Serve:           Serve{Keep: day, KeepMax: KeepTenth, MaxHosts: 1000},
 		Publish:         Publish{Grace: 3 * day},
 		Services:        Services{Prefix: "Provider"},
 		Permissions:     Permissions{Files: 0o444, Directories: 0o755, Group: UnchangedGroup},

@@ -1,12 +1,15 @@
 package config
 
 import (
+	"math"
 	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"syncd/internal/clients/origin"
 	"syncd/internal/config/document"
@@ -21,6 +24,7 @@ type Serve struct {
 	IDsFile   string         // the followers' ids, absolute after Load; "" = only loopback may ask
 	Bandwidth rate.Timetable // bytes per second for all followers together
 	Keep      time.Duration  // a release that a follower asked about stays downloadable for so long
+	KeepMax   int64          // bytes that these may take; 0 for no limit, KeepTenth for a tenth of the file system
 	MaxHosts  int            // of one id that are remembered
 	Rings     []Ring         // the earlier ones come first; none means that everybody sees all
 }
@@ -73,11 +77,29 @@ func (d *decoder) serve(s *Serve) document.Setter {
 			"ids_file":   document.Scalar(&s.IDsFile, d.besideConfig),
 			"bandwidth":  document.Scalar(&s.Bandwidth, parseBandwidth),
 			"keep":       document.Scalar(&s.Keep, parseLongDuration),
+			"keep_max":   document.Scalar(&s.KeepMax, parseKeepMax),
 			"max_hosts":  document.Scalar(&s.MaxHosts, integer(1, 1_000_000)),
 			"rings":      rings(&s.Rings),
 		})(core, path, n)
 		checkServe(core, path, s)
 	}
+}
+
+// KeepTenth is the default of serve.keep_max.
+const KeepTenth = -1
+
+func parseKeepMax(text string) (int64, *document.Fault) {
+	if text == "" {
+		return KeepTenth, nil
+	}
+	n, err := humanize.ParseBytes(text)
+	switch next := `use a form such as 50GiB, "" for a tenth of the file system, or 0 for no limit`; {
+	case err != nil:
+		return 0, document.Refuse("is not a size", next)
+	case n > math.MaxInt64:
+		return 0, document.Refuse("is too large", next)
+	}
+	return int64(n), nil //nolint:gosec // checked
 }
 
 func checkServe(d *document.Decoder, path string, s *Serve) {

@@ -16,6 +16,7 @@ serve:
   ids_file: ids
   bandwidth: 50MiB
   keep: 2d
+  keep_max: 50GiB
   rings: [{name: canary}, {name: rest, delay: 24h, stop_above: "5%"}]
 `), Environment{})
 	must(t, err)
@@ -28,7 +29,7 @@ serve:
 	}
 	got.Bandwidth, got.PublicURL = Serve{}.Bandwidth, nil
 	want := Serve{
-		Listen: "0.0.0.0:9443", WebConfig: "/etc/syncd/serve.yml", IDsFile: "/etc/syncd/ids", Keep: 2 * day, MaxHosts: 1000,
+		Listen: "0.0.0.0:9443", WebConfig: "/etc/syncd/serve.yml", IDsFile: "/etc/syncd/ids", Keep: 2 * day, KeepMax: 50 << 30, MaxHosts: 1000,
 		Rings: []Ring{{Name: "canary", StopAbove: NeverStop}, {Name: "rest", Delay: 24 * time.Hour, StopAbove: 0.05}},
 	}
 	if !reflect.DeepEqual(want, got) {
@@ -37,7 +38,7 @@ serve:
 }
 
 func TestServeIsOffByDefault(t *testing.T) {
-	if s := Default().Serve; s.IsOn() || s.Keep != 24*time.Hour {
+	if s := Default().Serve; s.IsOn() || s.Keep != 24*time.Hour || s.KeepMax != KeepTenth {
 		t.Errorf("%+v", s)
 	}
 }
@@ -55,6 +56,9 @@ func TestServeProblems(t *testing.T) {
 		`{rings: [{name: a, stop_above: 5}]}`:                            "serve.rings[0].stop_above: is not a percentage",
 		`{rings: canary}`:                                                "serve.rings: must be a list",
 		`{keep: never}`:                                                  "serve.keep: is not a duration",
+		`{keep_max: much}`:                                               "serve.keep_max: is not a size",
+		`{keep_max: 9EiB}`:                                               "serve.keep_max: is too large",
+		`{max_hosts: 0}`:                                                 "serve.max_hosts: is out of range",
 	} {
 		_, err := parse("syncd.yaml", []byte(minimal+"\nserve: "+text+"\n"), Environment{})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -30,6 +30,7 @@ func (f *Followers) configure(cfg *config.Config) {
 	}
 	if f.catalog != nil {
 		f.catalog.SetKeep(cfg.Serve.Keep)
+		f.catalog.SetKeepMax(cfg.Serve.KeepMax)
 	}
 }
 
@@ -44,6 +45,7 @@ func (f *Followers) openCatalog(cfg *config.Config, served *audit.Log) {
 		IsStaged: func(name, id string) bool { return f.staging.Get(name).ID() == id },
 		Warn:     func(message string, err error) { f.options.Log.Warn().Err(err).Msg(message) },
 	}, cfg.Serve.Keep)
+	f.catalog.SetKeepMax(cfg.Serve.KeepMax)
 	f.staging.Changed = f.refresh
 }
 
@@ -61,6 +63,13 @@ func (f *Followers) Catalog() *catalog.Catalog {
 		f.building.Do(f.catalog.Rebuild)
 	}
 	return f.catalog
+}
+
+// KeepOnly forgets the followers whose ids were removed: their hosts, and the revisions that
+// stay on disk for them.
+func (f *Followers) KeepOnly(isKnown func(name string) bool) {
+	f.catalog.KeepOnly(isKnown)
+	f.fleet.Keep(isKnown)
 }
 
 // keeper is the catalog as the tree asks it.

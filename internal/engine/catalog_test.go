@@ -140,7 +140,7 @@ func TestAReleaseThatAHostUsesStaysUntilItsTimeIsOver(t *testing.T) {
 	w.demand(e)
 	r, err := e.Followers.Catalog().Snapshot().Manifest("a", "latest", nil)
 	must(t, err)
-	if !e.Followers.Catalog().Asked(t.Context(), r) {
+	if !e.Followers.Catalog().Asked(t.Context(), r, "") {
 		t.Fatal("it is being removed")
 	}
 	must(t, e.Close())

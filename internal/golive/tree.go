@@ -105,7 +105,7 @@ func (d *Directory) PruneIfDue(ctx context.Context) {
 		return
 	}
 	_ = d.Change(ctx, func() error {
-		d.room.Prune(ctx, nil)
+		d.room.Prune(ctx, nil, 0)
 		return nil
 	})
 }

@@ -40,6 +40,9 @@ func (d *folder) Root() *fsops.Dir { return d.root }
 // Free returns what this user may still take of the data directory's file system.
 func (d *folder) Free() (space.Amount, error) { return space.Free(d.root) }
 
+// Volume returns the size of the file system in bytes.
+func (d *folder) Volume() (int64, error) { return d.root.Volume() }
+
 // CopiesBytes is true if the file system has no hard links, so that a tree takes the
 // bytes of its files once more. It is found out once.
 func (d *folder) CopiesBytes() bool {

@@ -1,8 +1,10 @@
 package mirror
 
 import (
+	"cmp"
 	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"syncd/internal/manifest"
@@ -17,11 +19,20 @@ type Retention struct {
 	Staged    []Record                   // revisions that no generation shows yet
 	Views     []string                   // keys of trees that show them
 	Unknown   bool                       // Objects may be incomplete: remove only objects that were served
-	Asked     map[string]time.Time       // revisions that other hosts use, by Key, and until when; the zero time for as long as they are here
+	Asked     map[string]Asked           // revisions that other hosts use, by Key
+
+	AskedBytes int64 // that the revisions in Asked may take beside all else; 0 for no limit
+	Yield      int   // so many of those that would stay give way, the last ones by their turn
 
 	// Retire is called with what stays before anything is removed. False means that
 	// Asked has changed, and nothing is removed. Nil allows all.
 	Retire func(stays func(key string) bool) bool
+}
+
+// Asked says how long other hosts use a revision.
+type Asked struct {
+	Until time.Time // the zero time for as long as they are here, whatever it takes
+	Turn  int       // a lower one stays first; among equals the later Until
 }
 
 // earlier returns how many earlier revisions of a manifest stay.
@@ -63,10 +74,6 @@ func (m *Mirror) choose(all []Generation, keep Retention, now time.Time) (choice
 	for _, record := range keep.Staged {
 		c.keep(record)
 	}
-	for _, record := range asked {
-		c.keep(record)
-		c.waitUntil(keep.Asked[record.Key()])
-	}
 	for _, key := range keep.Views {
 		c.views[key] = true
 	}
@@ -83,7 +90,43 @@ func (m *Mirror) choose(all []Generation, keep Retention, now time.Time) (choice
 			c.keepView(view)
 		}
 	}
+	c.keepAsked(asked, keep)
 	return c, nil
+}
+
+// keepAsked keeps the revisions that other hosts use, as many as fit beside all else.
+func (c *choice) keepAsked(asked []Record, keep Retention) {
+	claim := func(r Record) Asked { return keep.Asked[r.Key()] }
+	slices.SortFunc(asked, func(a, b Record) int {
+		return cmp.Or(cmp.Compare(claim(a).Turn, claim(b).Turn), claim(b).Until.Compare(claim(a).Until), cmp.Compare(a.Key(), b.Key()))
+	})
+	asked = slices.DeleteFunc(asked, func(r Record) bool {
+		needed := claim(r).Until.IsZero()
+		if needed {
+			c.keep(r)
+		}
+		return needed
+	})
+	var fit []Record
+	left, seen := keep.AskedBytes, map[manifest.ObjectID]bool{}
+	for _, record := range asked {
+		own, cost := map[manifest.ObjectID]bool{}, int64(0)
+		for _, f := range record.Files {
+			if !c.objects[f.Object] && !seen[f.Object] && !own[f.Object] {
+				own[f.Object] = true
+				cost += f.Size
+			}
+		}
+		if keep.AskedBytes == 0 || cost <= left {
+			left -= cost
+			maps.Copy(seen, own)
+			fit = append(fit, record)
+		}
+	}
+	for _, record := range fit[:max(len(fit)-keep.Yield, 0)] {
+		c.keep(record)
+		c.waitUntil(claim(record).Until)
+	}
 }
 
 func (c *choice) keep(record Record) {

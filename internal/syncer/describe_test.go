@@ -110,9 +110,12 @@ func TestFilesFromBeforeAreDescribedAtTheNextSync(t *testing.T) {
 // hosts ask this one for nothing yet.
 type hosts struct{}
 
-func (hosts) Kept(time.Time) map[string]time.Time      { return nil }
-func (hosts) Retire(func(string) bool, time.Time) bool { return true }
-func (hosts) Refresh()                                 {}
+func (hosts) KeepMax() int64 { return 0 }
+
+func (hosts) Kept(time.Time) map[string]mirror.Asked { return nil }
+
+func (hosts) Retire(func(string) bool, map[string]mirror.Asked, time.Time) bool { return true }
+func (hosts) Refresh()                                                          {}
 
 func TestEarlierRevisionsAreDescribedToo(t *testing.T) {
 	w := served(t)

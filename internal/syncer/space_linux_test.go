@@ -261,7 +261,8 @@ func TestViewsOfOneSwapShareTheFreeSpace(t *testing.T) {
 	equal(t, "results", []report.Result{result.Views[0].Result, result.Views[1].Result}, []report.Result{report.Updated, report.Refused})
 }
 
-func TestReleasesThatOtherHostsUseAreNotPrunedForSpace(t *testing.T) {
+// Followers that asked about each release filled the disk, and the next one was refused.
+func TestReleasesThatFollowersUseGiveWayToANewOne(t *testing.T) {
 	w := startOnDisk(t, "size=8m", "data")
 	hosts := catalog.New(catalog.Config{
 		Mirror: w.cfg.Mirror, Records: w.cfg.Mirror.Records, Objects: w.cfg.Mirror.Objects, Store: w.cfg.Store, Live: func(string) map[string]time.Time { return nil },
@@ -273,21 +274,24 @@ func TestReleasesThatOtherHostsUseAreNotPrunedForSpace(t *testing.T) {
 		w.offer(month, 2*mib)
 		w.expect(w.demand(), "data", report.Updated)
 		hosts.Rebuild()
-		for _, r := range hosts.Snapshot().Revisions("data") {
-			if !hosts.Asked(t.Context(), r) {
+		for _, r := range hosts.Snapshot().Revisions("data")[:1] {
+			if !hosts.Asked(t.Context(), r, "db01") {
 				t.Fatal("it is being removed")
 			}
 		}
 	}
 	equal(t, "revisions", w.releases(), "01 02 03")
 	w.offer(4, 2*mib)
-	w.expect(w.dry(), "data", report.Refused)
-	m := w.refuses(refusal.NoSpace)
+	w.expect(w.dry(), "data", report.Updated)
 	equal(t, "revisions", w.releases(), "01 02 03")
-	if want := "more could be freed at "; !strings.Contains(m.Error, want) || !strings.Contains(m.Error, "`serve.keep` is over") {
-		t.Errorf("error %q", m.Error)
-	}
-	hosts.SetKeep(time.Nanosecond)
+	w.expect(w.demand(), "data", report.Updated) // the oldest goes
+	equal(t, "revisions", w.releases(), "02 03 04")
+	w.offer(5, 7*mib)
+	w.expect(w.demand(), "data", report.Refused) // nothing makes room for it
+	equal(t, "revisions", w.releases(), "02 03 04")
+	hosts.SetKeepMax(3 * mib)
+	w.offer(5, mib)
 	w.expect(w.demand(), "data", report.Updated)
-	equal(t, "revisions", w.releases(), "04")
+	w.poll() // prunes
+	equal(t, "revisions", w.releases(), "03 05")
 }

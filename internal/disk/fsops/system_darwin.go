@@ -50,4 +50,16 @@ func (d *Dir) Free() (bytes, inodes int64, err error) {
 	return int64(st.Bavail) * int64(st.Bsize), int64(st.Ffree), nil
 }
 
+// Volume returns the size of the file system in bytes.
+func (d *Dir) Volume() (int64, error) {
+	if d == nil {
+		return 0, missing("statfs", ".")
+	}
+	var st unix.Statfs_t
+	if err := d.call(func(fd int) error { return unix.Fstatfs(fd, &st) }); err != nil {
+		return 0, &fs.PathError{Op: "statfs", Path: d.Path(), Err: err}
+	}
+	return int64(st.Blocks) * int64(st.Bsize), nil
+}
+
 func permBits(perm fs.FileMode) uint16 { return uint16(perm) }

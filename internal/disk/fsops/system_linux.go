@@ -61,4 +61,10 @@ func (d *Dir) Free() (bytes, inodes int64, err error) {
 	return int64(st.Bavail) * st.Bsize, int64(st.Ffree), nil
 }
 
+// Volume returns the size of the file system in bytes.
+func (d *Dir) Volume() (int64, error) {
+	st, err := d.Statfs()
+	return int64(st.Blocks) * st.Bsize, err //nolint:gosec // no file system has 2^63 bytes
+}
+
 func permBits(perm fs.FileMode) uint32 { return uint32(perm) }

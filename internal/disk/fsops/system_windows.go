@@ -141,3 +141,19 @@ func (d *Dir) Free() (bytes, inodes int64, err error) {
 	}
 	return int64(free), -1, nil
 }
+
+// Volume returns the size of the file system in bytes.
+func (d *Dir) Volume() (int64, error) {
+	if d == nil {
+		return 0, missing("volume", ".")
+	}
+	path, err := windows.UTF16PtrFromString(d.Path())
+	if err != nil {
+		return 0, err
+	}
+	var total uint64
+	if err := windows.GetDiskFreeSpaceEx(path, nil, &total, nil); err != nil {
+		return 0, &fs.PathError{Op: "volume", Path: d.Path(), Err: err}
+	}
+	return int64(total), nil
+}

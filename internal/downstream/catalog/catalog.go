@@ -51,6 +51,7 @@ type Config struct {
 type Catalog struct {
 	cfg      Config
 	keep     atomic.Int64 // a time.Duration
+	keepMax  atomic.Int64 // bytes
 	snapshot atomic.Pointer[Snapshot]
 
 	building sync.Mutex // held while a snapshot is made; guards the following

@@ -10,8 +10,9 @@
 // each file. Beside what is served, a snapshot holds at most 1,000,000 files.
 //
 // Followers say which revisions they use: Catalog.Asked notes a question before its
-// answer, and writes it to the state once an hour for each revision. Pruning and the
-// space plan keep these revisions for Config.Keep. Pruning tells the catalog what will
+// answer, and writes one to the state once an hour for each revision. Pruning keeps these
+// revisions for the time of SetKeep, as many as SetKeepMax and new releases leave room for:
+// first the one that each follower asked about last, so that none pushes out others'. Pruning tells the catalog what will
 // stay (Catalog.Retire) before it removes anything. If a host meanwhile asked about a
 // revision that would go, nothing is removed.
 package catalog

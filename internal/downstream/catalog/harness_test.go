@@ -140,9 +140,10 @@ func (w *world) change(change mirror.Change) {
 func (w *world) prune() {
 	w.Helper()
 	now := time.Now()
+	known := w.catalog.Kept(now)
 	_, err := w.mirror.Prune(mirror.Retention{
-		Asked:  w.catalog.Kept(now),
-		Retire: func(stays func(string) bool) bool { return w.catalog.Retire(stays, now) },
+		Asked: known, AskedBytes: w.catalog.KeepMax(),
+		Retire: func(stays func(string) bool) bool { return w.catalog.Retire(stays, known, now) },
 	}, now)
 	w.must(err)
 }
@@ -152,7 +153,7 @@ func (w *world) ask(name, release string) {
 	w.Helper()
 	r, err := w.catalog.Snapshot().Manifest(name, release, nil)
 	w.must(err)
-	if !w.catalog.Asked(context.Background(), r) {
+	if !w.catalog.Asked(context.Background(), r, "db01") {
 		w.Errorf("%s of %s is being removed", release, name)
 	}
 }

@@ -126,7 +126,7 @@ func BenchmarkFile(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		f, found := c.Snapshot().File(ref, nil)
-		if !found || !c.Asked(context.Background(), f.Revision) || len(f.Metadata()) != 7 {
+		if !found || !c.Asked(context.Background(), f.Revision, "db01") || len(f.Metadata()) != 7 {
 			b.Fatal("not found")
 		}
 	}

@@ -22,7 +22,7 @@ func (c *call) file() (f catalog.File, ok bool) {
 	}
 	parts.Tag = parameter(c.r.URL.RawQuery, "tag")
 	f, ok = c.snapshot.File(parts.Reference(), c.sees())
-	if !ok || !c.s.cfg.Catalog.Asked(c.r.Context(), f.Revision) {
+	if !ok || !c.asked(f.Revision) {
 		c.a.noFile()
 		return f, false
 	}

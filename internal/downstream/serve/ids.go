@@ -25,6 +25,7 @@ type Identity struct {
 type IDs struct {
 	path  string
 	known atomic.Pointer[map[prefix]Identity]
+	names atomic.Pointer[map[string]bool]
 }
 
 // prefix is the first half of the sum of an id. A look-up by it takes a time that depends
@@ -46,11 +47,12 @@ func (i *IDs) Reload() error {
 	if err != nil {
 		return err
 	}
-	known := make(map[prefix]Identity, len(all))
+	known, names := make(map[prefix]Identity, len(all)), make(map[string]bool, len(all))
 	for _, id := range all {
-		known[prefix(id.sum[:])] = id
+		known[prefix(id.sum[:])], names[id.Name] = id, true
 	}
 	i.known.Store(&known)
+	i.names.Store(&names)
 	return nil
 }
 
@@ -59,6 +61,15 @@ func (i *IDs) find(id string) (Identity, bool) {
 	sum := sha256.Sum256([]byte(id))
 	known := (*i.known.Load())[prefix(sum[:])] // the zero value has the sum of no id
 	return known, subtle.ConstantTimeCompare(known.sum[:], sum[:]) == 1
+}
+
+// Has is true for the name of an id, and for "" in the place of a name. Without a file, it
+// is true for "" only.
+func (i *IDs) Has(name string) bool {
+	if name == "" || i == nil {
+		return name == ""
+	}
+	return (*i.names.Load())[name]
 }
 
 // maxIDs limits a file of ids in bytes.

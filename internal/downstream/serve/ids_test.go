@@ -140,7 +140,7 @@ func TestWithoutAFileOnlyLoopbackMayAsk(t *testing.T) {
 	} {
 		r := httptest.NewRequest("GET", "/Browse?id=x", nil)
 		r.RemoteAddr = remote
-		if _, _, _, got := s.authorise(r); got != want {
+		if _, got := s.authorise(&call{r: r}); got != want {
 			t.Errorf("%q: %t", remote, got)
 		}
 	}

@@ -103,7 +103,7 @@ func (c *call) manifest() {
 	if !ok {
 		return
 	}
-	if !c.s.cfg.Catalog.Asked(c.r.Context(), revision) {
+	if !c.asked(revision) {
 		c.a.notFound("invalidRelease", "release")
 		return
 	}

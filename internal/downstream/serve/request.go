@@ -86,20 +86,22 @@ func classOf(name string) manifest.Class {
 	return ""
 }
 
-// authorise returns the id of a request and who asks.
-func (s *Service) authorise(r *http.Request) (id string, asker Asker, who accounts.Identity, ok bool) {
-	if id = parameter(r.URL.RawQuery, s.cfg.IDParam); id == "" {
-		return "", nil, who, false
+// authorise notes the id of a request and who asks. ok is false for one who may not.
+func (s *Service) authorise(c *call) (who accounts.Identity, ok bool) {
+	if c.id = parameter(c.r.URL.RawQuery, s.cfg.IDParam); c.id == "" {
+		return who, false
 	}
 	if s.cfg.IDs == nil {
-		client, _ := netip.ParseAddrPort(r.RemoteAddr) // as net/http writes it
-		return id, s.cfg.Asker("", "", r.Header), accounts.OfAddress(client.Addr()), client.Addr().Unmap().IsLoopback()
+		c.asker = s.cfg.Asker("", "", c.r.Header)
+		client, _ := netip.ParseAddrPort(c.r.RemoteAddr) // as net/http writes it
+		return accounts.OfAddress(client.Addr()), client.Addr().Unmap().IsLoopback()
 	}
-	known, ok := s.cfg.IDs.find(id)
+	known, ok := s.cfg.IDs.find(c.id)
 	if !ok {
-		return "", nil, who, false
+		return who, false
 	}
-	return id, s.cfg.Asker(known.Name, known.Ring, r.Header), accounts.OfID(known.Name), true
+	c.name, c.asker = known.Name, s.cfg.Asker(known.Name, known.Ring, c.r.Header)
+	return accounts.OfID(known.Name), true
 }
 
 // wrongPause is how long the answer to a wrong id takes.

@@ -18,9 +18,9 @@ import (
 // Catalog knows what may be served. Safe for concurrent use.
 type Catalog interface {
 	Snapshot() *catalog.Snapshot
-	// Asked keeps a revision downloadable for some time. It is false if it is about to be
-	// removed, so that there is none.
-	Asked(ctx context.Context, r *catalog.Revision) bool
+	// Asked keeps a revision downloadable for some time, because a follower uses it. It is
+	// false if it is about to be removed, so that there is none.
+	Asked(ctx context.Context, r *catalog.Revision, follower string) bool
 	// Open fails with fs.ErrNotExist if the object was pruned a moment ago.
 	Open(f catalog.File) (*os.File, error)
 }
@@ -112,7 +112,7 @@ func (s *Service) serve(a *answer, r *http.Request) (name string) {
 		a.unknownEndpoint(args)
 		return ""
 	}
-	if c.id, c.asker, a.who, ok = s.authorise(r); !ok {
+	if a.who, ok = s.authorise(c); !ok {
 		s.refuse(a)
 		return name
 	}
@@ -157,6 +157,7 @@ type call struct {
 	a        *answer
 	r        *http.Request
 	id       string // as the follower sent it
+	name     string // of the id, "" without ids
 	asker    Asker
 	args     []string // the decoded path segments after the first
 	format   format
@@ -165,6 +166,18 @@ type call struct {
 
 // sees is the catalog's question about the asker.
 func (c *call) sees() catalog.Sees { return c.asker.Sees }
+
+// asked keeps a revision for the follower, if that is a client of the release service. A web
+// page makes the browsers of its visitors send requests, also to a server on their own host,
+// which needs no id.
+func (c *call) asked(r *catalog.Revision) bool {
+	for _, name := range []string{"Sec-Fetch-Site", "Sec-Fetch-Mode", "Origin", "Cookie"} {
+		if c.r.Header[name] != nil {
+			return true
+		}
+	}
+	return strings.HasPrefix(c.r.UserAgent(), "Mozilla/") || c.s.cfg.Catalog.Asked(c.r.Context(), r, c.name)
+}
 
 // private keeps caches from giving one ring's answer to another ring, and from giving old
 // answers.

@@ -15,9 +15,10 @@ import (
 
 // Prune removes generations, revisions, objects and unfinished downloads that retention
 // does not keep. For the manifests in displaced, it also removes the old revision that a
-// new one will displace. If pruning fails, or a repair reads the published files, the next
+// new one will displace, and so many of the revisions that followers use as yield says. If
+// pruning fails, or a repair reads the published files, the next
 // sync prunes again. The caller has the turn.
-func (r *Room) Prune(ctx context.Context, displaced map[string]bool) {
+func (r *Room) Prune(ctx context.Context, displaced map[string]bool, yield int) {
 	now := time.Now()
 	r.setDue(now)
 	if r.isRead() {
@@ -25,9 +26,9 @@ func (r *Room) Prune(ctx context.Context, displaced map[string]bool) {
 	}
 	keep, partials, err := r.retention(ctx)
 	if err == nil {
-		keep.Displaced = displaced
+		keep.Displaced, keep.Yield = displaced, yield
 		if followers := r.cfg().Followers; followers != nil {
-			keep.Retire = func(stays func(string) bool) bool { return followers.Retire(stays, now) }
+			keep.Retire = func(stays func(string) bool) bool { return followers.Retire(stays, keep.Asked, now) }
 		}
 		var next time.Time
 		if next, err = r.cfg().Mirror.Prune(keep, now); err == nil && !keep.Unknown {
@@ -42,14 +43,11 @@ func (r *Room) Prune(ctx context.Context, displaced map[string]bool) {
 }
 
 // freeable returns the space that pruning would free, and when the last generation
-// that waits for the end of `retain_for` can be pruned. change, which may be nil,
+// that waits for the end of `retain_for` can be pruned. change
 // edits the retention first. Nothing on disk is changed.
-func (r *Room) freeable(ctx context.Context, displaced map[string]bool, change func(*mirror.Retention)) (more space.Amount, last time.Time) {
+func (r *Room) freeable(ctx context.Context, change func(*mirror.Retention)) (more space.Amount, last time.Time) {
 	keep, _, err := r.retention(ctx)
-	keep.Displaced = displaced
-	if change != nil {
-		change(&keep)
-	}
+	change(&keep)
 	if err == nil {
 		more, last, err = r.cfg().Mirror.Freeable(keep, time.Now())
 	}
@@ -86,6 +84,9 @@ func (r *Room) retention(ctx context.Context) (keep mirror.Retention, partials m
 	}
 	if followers := r.cfg().Followers; followers != nil {
 		keep.Asked = followers.Kept(time.Now())
+		if keep.AskedBytes, err = r.keepMax(followers); err != nil {
+			return keep, nil, err
+		}
 	}
 	if err := r.cfg().Staging.Retain(&keep); err != nil {
 		return keep, nil, err
@@ -99,6 +100,15 @@ func (r *Room) retention(ctx context.Context) (keep mirror.Retention, partials m
 	}
 	keep.Unknown, err = r.stateIsNew(planned)
 	return keep, partials, err
+}
+
+func (r *Room) keepMax(followers Followers) (int64, error) {
+	most := followers.KeepMax()
+	if most >= 0 {
+		return most, nil
+	}
+	volume, err := r.cfg().Mirror.Volume()
+	return max(volume/10, 1), err
 }
 
 // planned lists the contents that unfinished syncs want, by manifest, and the unfinished

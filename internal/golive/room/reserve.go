@@ -38,6 +38,7 @@ type Reservation struct {
 	others     space.Amount // that running work will still take for other manifests
 	taken      space.Amount
 	displaced  map[string]bool  // manifests that lose an old revision before the new one is there
+	yield      int              // revisions that give way although followers use them
 	unfinished map[string]int64 // sizes of unfinished downloads, by file name
 }
 
@@ -77,9 +78,10 @@ func (s *Reservation) free() (space.Amount, error) {
 	return free.Minus(s.others).Minus(s.taken), err
 }
 
-// makeRoom prunes what nothing keeps. If the manifest still does not fit, makeRoom
-// also prunes the revision that the new one will displace from `retain`, but only if
-// that makes it fit. It returns the space that is free afterwards.
+// makeRoom prunes what nothing keeps. If the manifest still does not fit, makeRoom also
+// prunes revisions that followers use, the oldest first, and then the revision that the new
+// one will displace from `retain`, but only if that makes it fit. It returns the space that
+// is free afterwards.
 func (s *Reservation) makeRoom(ctx context.Context, name string, need space.Amount) (space.Amount, error) {
 	pruned, err := s.afterPruning(ctx)
 	if err != nil || space.Fits(need, pruned) {
@@ -89,53 +91,76 @@ func (s *Reservation) makeRoom(ctx context.Context, name string, need space.Amou
 	if err != nil {
 		return free, err
 	}
+	fits := func() bool {
+		more, _ := s.room.freeable(ctx, s.yielding)
+		return space.Fits(need, free.Plus(more))
+	}
+	before, used := s.yield, s.used()
+	for s.yield < used {
+		if s.yield = min(max(2*s.yield, 1), used); fits() {
+			return s.afterPruning(ctx)
+		}
+	}
 	s.displaced[name] = true
-	if more, _ := s.room.freeable(ctx, s.displaced, nil); !space.Fits(need, free.Plus(more)) {
+	if !fits() {
 		delete(s.displaced, name)
+		s.yield = before
 		return pruned, nil
 	}
 	return s.afterPruning(ctx)
+}
+
+// used is how many revisions followers use.
+func (s *Reservation) used() int {
+	if s.cfg.Followers == nil {
+		return 0
+	}
+	return len(s.cfg.Followers.Kept(time.Now()))
+}
+
+// yielding is the retention that makes room for this reservation.
+func (s *Reservation) yielding(keep *mirror.Retention) {
+	keep.Displaced, keep.Yield = s.displaced, s.yield
 }
 
 // afterPruning prunes and returns the space that is free afterwards. A dry run only
 // computes it.
 func (s *Reservation) afterPruning(ctx context.Context) (space.Amount, error) {
 	if !s.dryRun {
-		s.room.Prune(ctx, s.displaced)
+		s.room.Prune(ctx, s.displaced, s.yield)
 		return s.free()
 	}
 	free, err := s.free()
-	more, _ := s.room.freeable(ctx, s.displaced, nil)
+	more, _ := s.room.freeable(ctx, s.yielding)
 	return free.Plus(more), err
 }
 
 // outlook says how much more pruning could free later, and with a lower `retain`.
 func (s *Reservation) outlook(ctx context.Context, name string, need, free space.Amount) string {
-	now, _ := s.room.freeable(ctx, s.displaced, nil)
+	freeable := func(change func(*mirror.Retention)) (space.Amount, time.Time) {
+		return s.room.freeable(ctx, func(keep *mirror.Retention) {
+			s.yielding(keep)
+			keep.Yield = len(keep.Asked)
+			change(keep)
+		})
+	}
+	now, _ := freeable(func(*mirror.Retention) {})
 	s.displaced[name] = true
 	defer delete(s.displaced, name)
-	_, last := s.room.freeable(ctx, s.displaced, nil)
-	later, _ := s.room.freeable(ctx, s.displaced, func(keep *mirror.Retention) { keep.For, keep.Asked = 0, nil })
-	most, _ := s.room.freeable(ctx, s.displaced, func(keep *mirror.Retention) { keep.For, keep.Asked, keep.Revisions = 0, nil, 0 })
+	_, last := freeable(func(*mirror.Retention) {})
+	later, _ := freeable(func(keep *mirror.Retention) { keep.For, keep.Asked = 0, nil })
+	most, _ := freeable(func(keep *mirror.Retention) { keep.For, keep.Asked, keep.Revisions = 0, nil, 0 })
 	text := ""
 	if amount := space.Lacking(need, free).Text(later.Minus(now)); amount != "" {
 		text = "; " + amount + " more could be freed"
 		if !last.IsZero() {
-			text += " at " + last.UTC().Format("2006-01-02 15:04 UTC") + ", when `" + s.waitsFor() + "` is over"
+			text += " at " + last.UTC().Format("2006-01-02 15:04 UTC") + ", when `retain_for` is over"
 		}
 	}
 	if amount := space.Lacking(need, free).Text(most.Minus(later)); amount != "" {
 		text += "; " + amount + " more with `retain: 0`"
 	}
 	return text
-}
-
-// waitsFor names the setting for which pruning waits.
-func (s *Reservation) waitsFor() string {
-	if s.cfg.Followers != nil && len(s.cfg.Followers.Kept(time.Now())) > 0 {
-		return "serve.keep"
-	}
-	return "retain_for"
 }
 
 // Need is the space that a manifest will take: the missing bytes that are not in

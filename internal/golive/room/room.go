@@ -29,12 +29,14 @@ type Keeper interface {
 
 // Followers are other hosts that take the data from this one. Safe for concurrent use.
 type Followers interface {
-	// Kept returns until when revisions must stay on disk, by mirror.Record.Key; the zero
-	// time for as long as they are here.
-	Kept(now time.Time) map[string]time.Time
+	// Kept returns the revisions that they use, by mirror.Record.Key.
+	Kept(now time.Time) map[string]mirror.Asked
+	// KeepMax is how many bytes these may take beside all else: 0 for no limit, below 0 for
+	// a tenth of the file system.
+	KeepMax() int64
 	// Retire is called before the revisions that do not stay are removed. False means that
-	// Kept has changed.
-	Retire(stays func(key string) bool, now time.Time) bool
+	// Kept has others than known meanwhile.
+	Retire(stays func(key string) bool, known map[string]mirror.Asked, now time.Time) bool
 }
 
 // Inventory finds the objects of digests of other algorithms.
