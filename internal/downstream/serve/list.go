@@ -50,17 +50,23 @@ func (c *call) pollsFile(ref manifest.Reference) {
 // fileReleases answers GET /Releases/{class}/…/{filename}.
 func (c *call) fileReleases() {
 	var releases []manifest.Release
+	var contents []string
 	if parts, ok := reference(c.args, false); ok {
 		ref := parts.Reference()
 		c.pollsFile(ref)
 		releases = c.snapshot.FileReleases(ref, c.sees())
+		for _, release := range releases { // a variant with a tag has no part in the ETag
+			if f, found := c.snapshot.File(ref.WithRelease(release), c.sees()); found {
+				contents = append(contents, f.Object().String())
+			}
+		}
 	}
 	c.private()
 	if len(releases) == 0 {
 		c.a.noFile()
 		return
 	}
-	c.replyIfChanged(releases, nil)
+	c.replyIfChanged(releases, contents)
 }
 
 // replyIfChanged sends a list of releases, or 304 when If-None-Match names its ETag. The ETag

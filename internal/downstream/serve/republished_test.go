@@ -11,6 +11,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/engine/operation"
+	"syncd/internal/manifest"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
@@ -124,5 +125,24 @@ func TestReplacedBytesChangeTheETagOfManifestReleases(t *testing.T) {
 	publish("second")
 	if second := list(first); second.StatusCode != 200 || second.text != "2026.10" || second.Header.Get("ETag") == first {
 		t.Errorf("replaced: %s %q", second.Status, second.text)
+	}
+}
+
+// A follower of a single file sees replaced bytes in its next poll, too.
+func TestReplacedBytesOfASingleFileReachAFollowerInItsNextPoll(t *testing.T) {
+	e := startProvider(t)
+	main := startHost(t, e, entry("data"))
+	u := startUpstream(t, main.engine.Followers.Catalog(), nil)
+	ref, err := manifest.ParseReference("Data/latest/a")
+	must(t, err)
+	single := config.Manifest{Name: "one", Release: manifest.Latest, Files: []manifest.Reference{ref}}
+	host := follow(t, e, u, followerID, single)
+	for _, text := range []string{"first", "second", "third"} {
+		e.SetManifest("data", "2026.10", emulator.File{Name: "a", Content: emulator.Text(text)})
+		main.sync()
+		host.poll()
+		if got := host.content("one/a"); got != text {
+			t.Errorf("the follower has %q, want %q", got, text)
+		}
 	}
 }

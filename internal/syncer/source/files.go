@@ -78,11 +78,12 @@ func (k *filesKind) poll(ctx context.Context) error {
 		k.answer.News = err == nil && digest != served.Expected
 		return err
 	}
-	seen, _, err := k.newest(ctx, ref, before)
+	seen, now, _, err := k.newest(ctx, ref, before)
 	if err != nil {
 		return err
 	}
-	if k.answer.News = seen.Newest != before.Newest; !k.answer.News {
+	k.answer.Replaced = now.OfContent && before.ETag != "" && now.ETag != before.ETag
+	if k.answer.News = seen.Newest != before.Newest || k.answer.Replaced; !k.answer.News {
 		k.answer.Saved.Files[ref.String()] = seen
 	}
 	return nil
@@ -132,7 +133,7 @@ func (k *filesKind) resolveFile(ctx context.Context, ref manifest.Reference) (st
 	if k.Same && !seeksVariant {
 		before = k.answer.Saved.Files[ref.String()]
 	}
-	seen, ids, err := k.newest(ctx, ref, before)
+	seen, _, ids, err := k.newest(ctx, ref, before)
 	if err == nil && seeksVariant {
 		seen.Release, err = k.newestOfVariant(ctx, ref, ids)
 	}
@@ -141,18 +142,18 @@ func (k *filesKind) resolveFile(ctx context.Context, ref manifest.Reference) (st
 
 // newest asks for the releases of a file, conditionally. ids is empty if before still
 // holds.
-func (k *filesKind) newest(ctx context.Context, ref manifest.Reference, before store.FileReleases) (seen store.FileReleases, ids []string, err error) {
+func (k *filesKind) newest(ctx context.Context, ref manifest.Reference, before store.FileReleases) (seen store.FileReleases, now releases.Validators, ids []string, err error) {
 	since := releases.Validators{ETag: before.ETag, LastModified: before.LastModified}
 	ids, now, notModified, err := k.fileReleases(ctx, k.Target.Name, ref, since)
 	if err != nil || notModified {
-		return before, nil, err
+		return before, now, nil, err
 	}
 	newest, err := k.newestOf(ref.String(), ids)
 	seen = store.FileReleases{Newest: string(newest), Release: string(newest), ETag: now.ETag, LastModified: now.LastModified}
 	if seen.Newest == before.Newest {
 		seen.Release = before.Release
 	}
-	return seen, ids, err
+	return seen, now, ids, err
 }
 
 // maxVariantReleases is in how many releases of a file a variant is looked for.
