@@ -251,3 +251,13 @@ func TestABudgetGrowsWithTheManifestsOfThisHost(t *testing.T) {
 		mustPublish(t, p, Request{})
 	}
 }
+
+func TestAnEndlessChainOfGenerationsEndsAVerification(t *testing.T) {
+	useCredentials(t)
+	setLimits(t, &limitsOfVerification, limits{200, 1 << 30, time.Hour})
+	_, address := newEndless(t, 3)
+	done, err := newPublisher(t, address, newHost(t), nil).Verify(t.Context(), Verify{})
+	if !errors.Is(err, errOverrun) || done.Result != report.UploadFailed {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
