@@ -50,7 +50,7 @@ const maxFailures = 3
 func (v *verification) mend(ctx context.Context, u *uploads, f *finding) error {
 	switch {
 	case f.object != nil:
-		err := u.upload(ctx, f.object.object)
+		err := u.upload(ctx, *f.object)
 		if errors.Is(err, fs.ErrNotExist) {
 			return errNotHere
 		}

@@ -17,6 +17,7 @@ import (
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
+	"syncd/internal/mirror/record"
 	"syncd/internal/report"
 )
 
@@ -25,7 +26,8 @@ const (
 	maxReadUnasked   = 1 << 30 // bytes of objects that are read although nobody asked for it
 	maxVerified      = 1000    // generations
 	maxListed        = 100     // findings that the report lists
-	maxVerifiedFiles = 2 << 20 // objects of all records together, which take some 300 MiB
+	maxFindings      = 100_000 // that one verification repairs
+	maxVerifiedFiles = 3 << 20 // objects of all records together, which take some 250 MiB
 )
 
 // Verify says how to verify.
@@ -46,7 +48,7 @@ func (p *Publisher) Verify(ctx context.Context, req Verify) (report.Upload, erro
 		return report.Upload{}, context.Cause(ctx)
 	}
 	defer p.verifying.Release(1)
-	v := &verification{Publisher: p, req: req, records: map[string]*finding{}, objects: map[manifest.ObjectID]*wanted{}, unasked: maxReadUnasked}
+	v := &verification{Publisher: p, req: req, records: map[string]*finding{}, objects: map[manifest.ObjectID]wanted{}, unasked: maxReadUnasked}
 	done, err := v.run(ctx)
 	if err != nil {
 		done.Result, done.Error = report.UploadFailed, report.OneLine(err.Error())
@@ -74,7 +76,8 @@ type verification struct {
 	at          state
 	generations int
 	records     map[string]*finding // by name; a nil one is good
-	objects     map[manifest.ObjectID]*wanted
+	objects     map[manifest.ObjectID]wanted
+	sources     []source
 	bytes       int64 // of all objects
 
 	mu      sync.Mutex // guards what follows
@@ -82,21 +85,28 @@ type verification struct {
 	read    int64      // bytes that were
 	unread  int        // objects of which only the size is known
 	found   []*finding
+	more    int // were found and are not kept
 }
 
-// wanted is an object that a kept generation names.
+// wanted is an object that a kept generation names. It is small, because there can be some
+// millions.
 type wanted struct {
-	object
-	manifest *bucket.Manifest // of the newest generation that names it
-	path     string
-	number   int // of that generation
+	size   int64
+	source int // index of the first record that names it
+}
+
+// source is a record and the newest generation that names it.
+type source struct {
+	manifest bucket.Manifest
+	number   int
 }
 
 // finding is something that is missing or damaged.
 type finding struct {
 	name      string // in the bucket
-	object    *wanted
-	manifest  *bucket.Manifest // whose record it is; nil for an object or a generation
+	object    *object
+	manifest  *bucket.Manifest // whose record or object it is; nil for a generation
+	path      string           // of a file with the object
 	number    int              // of the newest generation that names it
 	isMissing bool
 	err       error // what is wrong
@@ -125,7 +135,46 @@ func (v *verification) look(ctx context.Context) error {
 	if err := v.checkObjects(ctx); err != nil {
 		return err
 	}
-	return v.dropOutdated(ctx)
+	if err := v.dropOutdated(ctx); err != nil {
+		return err
+	}
+	return v.nameFiles(ctx)
+}
+
+// nameFiles finds a file with each object that the report lists.
+func (v *verification) nameFiles(ctx context.Context) error {
+	slices.SortFunc(v.found, func(a, b *finding) int { return strings.Compare(a.name, b.name) })
+	of := map[bucket.Manifest]map[manifest.ObjectID]*finding{}
+	for _, f := range v.found[:min(len(v.found), maxListed)] {
+		if f.object == nil {
+			continue
+		}
+		if of[*f.manifest] == nil {
+			of[*f.manifest] = map[manifest.ObjectID]*finding{}
+		}
+		of[*f.manifest][f.object.id] = f
+	}
+	for m, found := range of {
+		r, err := v.usableRecord(ctx, m)
+		if err != nil {
+			return err
+		}
+		for _, file := range r.Files {
+			if f := found[file.Object]; f != nil && f.path == "" {
+				f.path = file.Path
+			}
+		}
+	}
+	return nil
+}
+
+// usableRecord is a record in the bucket, or this host's own where that one is damaged.
+func (v *verification) usableRecord(ctx context.Context, m bucket.Manifest) (record.Record, error) {
+	if v.records[m.Record()] == nil {
+		return v.readRecord(ctx, m)
+	}
+	own, _ := v.ownRecord(m)
+	return recordOf(own), nil
 }
 
 // readTexts reads the kept generations and their records, and learns which objects there
@@ -205,9 +254,10 @@ func (v *verification) readRecordOf(ctx context.Context, number int, m bucket.Ma
 	} else if err != nil {
 		return err
 	}
+	v.sources = append(v.sources, source{m, number})
 	for _, f := range r.Files {
-		if v.objects[f.Object] == nil {
-			v.objects[f.Object] = &wanted{object{f.Object, f.Size}, &m, f.Path, number}
+		if _, isKnown := v.objects[f.Object]; !isKnown {
+			v.objects[f.Object] = wanted{f.Size, len(v.sources) - 1}
 			v.bytes += f.Size
 		}
 	}
@@ -220,6 +270,10 @@ func (v *verification) readRecordOf(ctx context.Context, number int, m bucket.Ma
 func (v *verification) find(f *finding) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if len(v.found) == maxFindings {
+		v.more++
+		return
+	}
 	v.found = append(v.found, f)
 }
 
@@ -227,11 +281,13 @@ func (v *verification) find(f *finding) {
 func (v *verification) checkObjects(ctx context.Context) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRequests)
-	for _, w := range v.objects {
+	for id, w := range v.objects {
 		group.Go(func() error {
-			isMissing, damage, err := v.check(groupCtx, w)
+			o := object{id, w.size}
+			isMissing, damage, err := v.check(groupCtx, o)
 			if damage != nil {
-				v.find(&finding{name: bucket.ObjectName(w.id), object: w, number: w.number, isMissing: isMissing, err: damage})
+				from := v.sources[w.source]
+				v.find(&finding{name: bucket.ObjectName(id), object: &o, manifest: &from.manifest, number: from.number, isMissing: isMissing, err: damage})
 			}
 			return err
 		})
@@ -243,31 +299,31 @@ func (v *verification) checkObjects(ctx context.Context) error {
 }
 
 // check returns what is wrong with an object. An error says that this is not known.
-func (v *verification) check(ctx context.Context, w *wanted) (isMissing bool, damage, err error) {
+func (v *verification) check(ctx context.Context, o object) (isMissing bool, damage, err error) {
 	job := budgetOf(ctx)
-	job.growFor(w.size)
-	job.grow(limits{bytes: 2 * w.size}) // the bytes are read, perhaps twice
-	found, err := v.store.head(ctx, bucket.ObjectName(w.id))
+	job.growFor(o.size)
+	job.grow(limits{bytes: 2 * o.size}) // the bytes are read, perhaps twice
+	found, err := v.store.head(ctx, bucket.ObjectName(o.id))
 	switch {
 	case errors.Is(err, errNotThere):
 		return true, err, nil
 	case err != nil:
 		return false, nil, err
-	case found.size != w.size:
-		return false, fmt.Errorf("it has %d bytes, not %d", found.size, w.size), nil
-	case found.isOther(w.object):
+	case found.size != o.size:
+		return false, fmt.Errorf("it has %d bytes, not %d", found.size, o.size), nil
+	case found.isOther(o):
 		return false, fmt.Errorf("its SHA-256 is another one, as the server keeps it: %s", found.sum), nil
 	}
 	if !v.req.Read {
-		isSame, isKnown := v.compareParts(ctx, w.object, found.sum)
+		isSame, isKnown := v.compareParts(ctx, o, found.sum)
 		switch {
 		case found.sum != "" && !strings.Contains(found.sum, "-"), isKnown && isSame:
 			return false, nil, ctx.Err()
-		case !isKnown && !v.mayRead(w.size):
+		case !isKnown && !v.mayRead(o.size):
 			return false, nil, nil
 		}
 	}
-	return v.readObject(ctx, w.object)
+	return v.readObject(ctx, o)
 }
 
 // compareParts compares the sum of an object that went in parts with the object on this
@@ -355,6 +411,7 @@ func (v *verification) report() report.UploadCheck {
 		}
 		return strings.Compare(a.name, b.name)
 	})
+	c.Missing = v.more
 	for _, f := range v.found {
 		switch {
 		case f.isMissing:
@@ -377,11 +434,8 @@ func (f *finding) report() report.UploadDamage {
 	if f.isMissing {
 		d.Error = "it is missing"
 	}
-	switch {
-	case f.object != nil:
-		d.Manifest, d.Release, d.Path = f.object.manifest.Name, string(f.object.manifest.Release), f.object.path
-	case f.manifest != nil:
-		d.Manifest, d.Release = f.manifest.Name, string(f.manifest.Release)
+	if f.manifest != nil {
+		d.Manifest, d.Release, d.Path = f.manifest.Name, string(f.manifest.Release), f.path
 	}
 	if f.unmended != nil {
 		d.Error += "; not repaired: " + report.OneLine(f.unmended.Error())
