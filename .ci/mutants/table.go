@@ -27,6 +27,10 @@ var mutants = []mutant{
 	{"a list has no limit", `if l\.seen\+\+; l\.seen > l\.entries \{`, "if l.seen++; false {", "releases", "Limit|Large|Many|Entries|Cost"},
 	{"a file has no limit", `(w\.metadataSize >= 0 && )w\.done > 2`, "${1}false && w.done > 2", "syncer", "TooLarge|Refus"},
 
+	// Buckets.
+	{"a new generation names a lost object", `(s\.generation == generation) && time\.Since\(s\.at\) < recheck`, "${1} && recheck > 0", "publisher", "Lost"},
+	{"an ended epoch is followed", `cmp\.Or\(cmp\.Compare\(generation\.Epoch, saved\.Epoch\), `, "cmp.Or(", "syncer|source syncer", "Epoch"},
+
 	// Redaction.
 	{"errors keep the ID", `(public error = &publicError\{text: clip\()r\.String\((err\.Error\(\))\)`, "${1}${2}", "transport releases", "ID|Redact|Error"},
 	{"the service's words keep the ID", `return Printable\(redact\.String\(p\.Type\)\), Printable\(redact\.String\(joined\)\)`, "return Printable(p.Type), Printable(joined)", "transport", "ID|Redact|Problem|Error"},
