@@ -40,8 +40,12 @@ func readersOf(h *e2e.Host, pid int) (found []reader) {
 // holder is a process that has a file open as its standard input.
 func holder(h *e2e.Host, path string) int {
 	h.Helper()
-	f, err := os.Open(path)
+	// os.Open would ask the file system whether the file can be polled, in a call during which
+	// the runtime cannot stop this thread. With newDeaf's server in this process, both would
+	// wait for each other.
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	h.Must(err)
+	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()
 	cmd := exec.Command("sleep", "600")
 	cmd.Stdin = f
