@@ -105,8 +105,9 @@ func partsInBucket(t *testing.T, server *buckettest.Server, h *host) map[int]boo
 	return found
 }
 
-func TestAThrottledPublicationEndsWell(t *testing.T) {
-	server := start(t)
+func TestAThrottledPublicationEndsWell(t *testing.T) { onEachServer(t, aThrottledPublicationEndsWell) }
+
+func aThrottledPublicationEndsWell(t *testing.T, server *buckettest.Server) {
 	front := buckettest.NewFront(t, server)
 	h := newHost(t)
 	files := map[string]string{"big": large("s", 40)}

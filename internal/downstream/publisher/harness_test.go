@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/minio/minio-go/v7"
 	"github.com/rs/zerolog"
 
 	"syncd/internal/downstream/bucket"
@@ -164,6 +166,18 @@ func start(t *testing.T) *buckettest.Server {
 	return buckettest.New(t)
 }
 
+// onEachServer runs a test with a server of each maker.
+func onEachServer(t *testing.T, test func(*testing.T, *buckettest.Server)) {
+	for _, maker := range buckettest.Makers {
+		t.Run(maker, func(t *testing.T) {
+			server := buckettest.NewOf(t, maker)
+			t.Setenv("AWS_ACCESS_KEY_ID", server.AccessKey)
+			t.Setenv("AWS_SECRET_ACCESS_KEY", server.SecretKey)
+			test(t, server)
+		})
+	}
+}
+
 // inJob is a context for requests of a test itself.
 func inJob(t testing.TB) context.Context {
 	ctx, end := within(context.Background(), "a test", limitsOfLook)
@@ -221,11 +235,12 @@ func look(t testing.TB, s *buckettest.Server) content {
 
 func file(t testing.TB, s *buckettest.Server, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(s.Path("mirror/" + name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	object, err := s.Client().GetObject(t.Context(), buckettest.Bucket, "mirror/"+name, minio.GetObjectOptions{})
+	must(t, err)
+	defer object.Close()
+	text, err := io.ReadAll(object)
+	must(t, err)
+	return text
 }
 
 // age makes everything in the bucket older.

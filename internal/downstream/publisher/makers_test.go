@@ -1,12 +1,9 @@
 package publisher
 
 import (
-	"io"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/minio/minio-go/v7"
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/bucket/buckettest"
@@ -15,17 +12,6 @@ import (
 
 // hasConditions says which servers refuse a write whose condition does not hold.
 var hasConditions = map[string]bool{"versitygw": true, "gofakes3": true}
-
-// fetch reads an object as any client does.
-func fetch(t *testing.T, s *buckettest.Server, name string) string {
-	t.Helper()
-	object, err := s.Client().GetObject(t.Context(), buckettest.Bucket, "mirror/"+name, minio.GetObjectOptions{})
-	must(t, err)
-	defer object.Close()
-	text, err := io.ReadAll(object)
-	must(t, err)
-	return string(text)
-}
 
 // A single publisher works with each server. Where the server has no conditions, several are
 // refused by name.
@@ -42,7 +28,7 @@ func TestServersOfThreeMakersArePublishedTo(t *testing.T) {
 				t.Errorf("%+v", done)
 			}
 			for _, f := range first.Files {
-				if got := sum(fetch(t, server, bucket.ObjectName(f.Object))); got != f.Object {
+				if got := sum(string(file(t, server, bucket.ObjectName(f.Object)))); got != f.Object {
 					t.Errorf("%s has other bytes in the bucket", f.Path)
 				}
 			}
@@ -50,7 +36,7 @@ func TestServersOfThreeMakersArePublishedTo(t *testing.T) {
 			if done := mustPublish(t, p, Request{Collect: true}); done.Generation != 2 || done.Collected == nil {
 				t.Errorf("%+v", done)
 			}
-			current, err := bucket.ParseCurrent([]byte(fetch(t, server, bucket.CurrentName)))
+			current, err := bucket.ParseCurrent(file(t, server, bucket.CurrentName))
 			if err != nil || current.Generation != 2 {
 				t.Errorf("%+v, %v", current, err)
 			}

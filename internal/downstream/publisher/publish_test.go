@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/minio/minio-go/v7"
+
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/bucket/buckettest"
 	"syncd/internal/manifest"
@@ -17,8 +19,9 @@ import (
 	"syncd/internal/report"
 )
 
-func TestWhatIsServedIsPublished(t *testing.T) {
-	server := start(t)
+func TestWhatIsServedIsPublished(t *testing.T) { onEachServer(t, whatIsServedIsPublished) }
+
+func whatIsServedIsPublished(t *testing.T, server *buckettest.Server) {
 	front := buckettest.NewFront(t, server)
 	h := newHost(t)
 	p := newPublisher(t, front.Endpoint, h, nil)
@@ -149,8 +152,9 @@ func TestAPublisherThatIsBehindReplacesNothingNewer(t *testing.T) {
 }
 
 // The operator's rollback reaches the followers, and so does forgetting a manifest.
-func TestTheAuthorMayGoBack(t *testing.T) {
-	server := start(t)
+func TestTheAuthorMayGoBack(t *testing.T) { onEachServer(t, theAuthorMayGoBack) }
+
+func theAuthorMayGoBack(t *testing.T, server *buckettest.Server) {
 	h := newHost(t)
 	p := newPublisher(t, server.Endpoint, h, nil)
 	old := h.serve("addr", "2026.10", map[string]string{"a.txt": "old"})
@@ -205,7 +209,10 @@ func TestAnUnfinishedGenerationIsPassedOver(t *testing.T) {
 
 // The answer to a write can be lost after the server has done it.
 func TestALostAnswerIsNotTakenForAnotherPublisher(t *testing.T) {
-	server := start(t)
+	onEachServer(t, aLostAnswerIsNotTakenForAnotherPublisher)
+}
+
+func aLostAnswerIsNotTakenForAnotherPublisher(t *testing.T, server *buckettest.Server) {
 	front := buckettest.NewFront(t, server)
 	h := newHost(t)
 	h.serve("addr", "2026.10", map[string]string{"a.txt": "one"})
@@ -270,7 +277,10 @@ func TestWrongCredentialsAreNotTriedAgain(t *testing.T) {
 }
 
 func TestTheBucketIsWholeAfterAKillAtAnyRequest(t *testing.T) {
-	server := start(t)
+	onEachServer(t, theBucketIsWholeAfterAKillAtAnyRequest)
+}
+
+func theBucketIsWholeAfterAKillAtAnyRequest(t *testing.T, server *buckettest.Server) {
 	h := newHost(t)
 	var last error
 	for i := range 100 { // each round ends one request later
@@ -287,7 +297,7 @@ func TestTheBucketIsWholeAfterAKillAtAnyRequest(t *testing.T) {
 		})
 		_, err := newPublisher(t, front.Endpoint, h, nil).Upload(ctx, Request{})
 		cancel()
-		if _, missing := os.Stat(server.Path("mirror/" + bucket.CurrentName)); missing == nil {
+		if _, missing := server.Client().StatObject(t.Context(), buckettest.Bucket, "mirror/"+bucket.CurrentName, minio.StatObjectOptions{}); missing == nil {
 			look(t, server)               // whole
 			age(t, server, 100*time.Hour) // so that there is something to collect
 		}
