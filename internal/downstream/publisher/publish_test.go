@@ -41,6 +41,13 @@ func whatIsServedIsPublished(t *testing.T, server *buckettest.Server) {
 		t.Errorf("%+v, or more than a look at current.json although nothing is new", done)
 	}
 
+	// Another generation of this host has the same data, as after a change of a view.
+	h.show(h.Current().Records["addr"])
+	if done := mustPublish(t, p, Request{}); done.Served != h.Current().Number || done.Result != report.UploadUnchanged {
+		t.Errorf("%+v", done)
+	}
+	front.Requests()
+
 	h.serve("addr", "2026.11", map[string]string{"a.txt": "one", "b.txt": "three"})
 	if done = mustPublish(t, p, Request{}); done.Generation != 2 || done.Objects != 1 || done.Bytes != 5 {
 		t.Errorf("%+v", done)
