@@ -147,7 +147,7 @@ func (p *Publisher) inUse(ctx context.Context) (kept, error) {
 	}
 	k.number = at.Generation
 	for number := at.Generation; number > 0; {
-		g, found, err := p.readGeneration(ctx, number, manifest.ObjectID{})
+		g, found, err := p.store.readGeneration(ctx, number, manifest.ObjectID{})
 		if errors.Is(err, errNotThere) && number != at.Generation {
 			return k, nil // it was deleted before
 		}
@@ -178,7 +178,7 @@ func (p *Publisher) keep(ctx context.Context, k *kept, g bucket.Generation) erro
 		if k.records[m.Record()] {
 			continue
 		}
-		record, err := p.readRecord(ctx, m)
+		record, err := p.store.readRecord(ctx, m)
 		if err != nil {
 			return err
 		}

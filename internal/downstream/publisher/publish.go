@@ -226,7 +226,11 @@ func (p *Publisher) Holder() (name string, own bool) {
 
 func (p *Publisher) upload(ctx context.Context, req Request) (done report.Upload, err error) {
 	if req == (Request{}) && p.isConfirmed() && p.holds() && !p.isReplaced(ctx) {
-		return p.lastAs(p.cfg.Mirror.Current()), nil
+		done = p.last
+		if !done.Superseded { // it may be another generation of this host with the same data
+			done.Served = p.cfg.Mirror.Current().Number
+		}
+		return done, nil
 	}
 	if err := p.store.checkCredentials(); err != nil {
 		return done, err
@@ -352,15 +356,6 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 func (p *Publisher) isTaken(at state) bool {
 	past := p.past.Load()
 	return p.election == nil && past.Wrote && at.epoch() > past.Epoch && !p.identity.wrote(at.SHA256)
-}
-
-// lastAs is the last outcome for another generation of this host with the same data.
-func (p *Publisher) lastAs(served mirror.Generation) report.Upload {
-	last := p.last
-	if !last.Superseded {
-		last.Served = served.Number
-	}
-	return last
 }
 
 // confirm remembers what the bucket shows.

@@ -85,7 +85,7 @@ func (v *verification) mendRecord(ctx context.Context, f *finding) error {
 	case err != nil:
 		return err
 	case f.manifest.RecordSHA256.IsZero(), f.manifest.RecordSHA256 == text.sum:
-		return v.writeRecord(ctx, text)
+		return v.store.writeRecord(ctx, text)
 	case f.number != v.at.Generation:
 		return errOtherText
 	}

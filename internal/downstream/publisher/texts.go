@@ -49,7 +49,7 @@ func (p *Publisher) readCurrent(ctx context.Context) (state, error) {
 		return state{}, fmt.Errorf("%w: delete it to publish again, if no newer syncd wrote it", err)
 	}
 	at := state{Current: current, etag: found.etag}
-	at.generation, _, err = p.readGeneration(ctx, current.Generation, current.SHA256)
+	at.generation, _, err = p.store.readGeneration(ctx, current.Generation, current.SHA256)
 	if errors.Is(err, errUnusable) {
 		p.cfg.Log.Warn().Err(err).Int("generation", current.Generation).Msg("the bucket's generation is damaged or missing: it is published again")
 		err = nil
@@ -61,8 +61,8 @@ func (p *Publisher) readCurrent(ctx context.Context) (state, error) {
 var errUnusable = errors.New("cannot be used")
 
 // readGeneration reads a generation. It must have the SHA-256 sum, unless that is zero.
-func (p *Publisher) readGeneration(ctx context.Context, number int, sum manifest.ObjectID) (bucket.Generation, info, error) {
-	text, found, err := p.store.text(ctx, bucket.GenerationName(number))
+func (s *storage) readGeneration(ctx context.Context, number int, sum manifest.ObjectID) (bucket.Generation, info, error) {
+	text, found, err := s.text(ctx, bucket.GenerationName(number))
 	if errors.Is(err, errNotThere) {
 		return bucket.Generation{}, found, fmt.Errorf("%w: %w", errUnusable, err)
 	}
@@ -80,8 +80,8 @@ func (p *Publisher) readGeneration(ctx context.Context, number int, sum manifest
 }
 
 // readRecord reads the record of a manifest of a generation.
-func (p *Publisher) readRecord(ctx context.Context, of bucket.Manifest) (read record.Record, err error) {
-	_, err = p.store.read(ctx, of.Record(), func(from io.Reader) error {
+func (s *storage) readRecord(ctx context.Context, of bucket.Manifest) (read record.Record, err error) {
+	_, err = s.read(ctx, of.Record(), func(from io.Reader) error {
 		if read, err = bucket.ReadRecord(of, from); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return &localError{fmt.Errorf("%w: %w", errUnusable, err)}
 		}
@@ -119,10 +119,10 @@ func measured(r record.Record) (recordText, error) {
 
 // writeRecord writes a record: the first pass over it took its size and sum, each further
 // one sends it.
-func (p *Publisher) writeRecord(ctx context.Context, text recordText) error {
+func (s *storage) writeRecord(ctx context.Context, text recordText) error {
 	var last *io.PipeReader
 	defer func() { _ = last.Close() }()
-	return p.store.putStream(ctx, bucket.ManifestOf(text.Record).Record(), text.size, text.sum, func() (io.Reader, error) {
+	return s.putStream(ctx, bucket.ManifestOf(text.Record).Record(), text.size, text.sum, func() (io.Reader, error) {
 		if last != nil {
 			_ = last.Close() // ends the writer of the attempt before
 		}
@@ -179,7 +179,7 @@ func (p *Publisher) writeGeneration(ctx context.Context, at state, manifests []b
 	if past.Generation < least+maxGap {
 		least = max(least, past.Generation)
 	}
-	first, err := p.freeNumber(ctx, least+1)
+	first, err := p.store.freeNumber(ctx, least+1)
 	if err != nil {
 		return g, written, err
 	}
@@ -211,9 +211,9 @@ func (p *Publisher) forgetName() {
 }
 
 // freeNumber is the number after those in a list, which may be stale.
-func (p *Publisher) freeNumber(ctx context.Context, least int) (int, error) {
+func (s *storage) freeNumber(ctx context.Context, least int) (int, error) {
 	most := least + maxGap
-	err := p.store.list(ctx, bucket.Generations, func(o listed) {
+	err := s.list(ctx, bucket.Generations, func(o listed) {
 		if number, ok := bucket.ParseGenerationName(o.name); ok && number < most {
 			least = max(least, number+1)
 		}
@@ -224,16 +224,16 @@ func (p *Publisher) freeNumber(ctx context.Context, least int) (int, error) {
 // writeNew writes a text that is not there yet. errChanged says that another one is.
 func (p *Publisher) writeNew(ctx context.Context, name string, text []byte) error {
 	_, err := p.store.put(ctx, name, text, p.when(condition{absent: true}))
-	return p.settle(ctx, name, text, err)
+	return p.store.settle(ctx, name, text, err)
 }
 
 // settle finds out whether a write that met another text was done by an attempt whose
 // answer was lost.
-func (p *Publisher) settle(ctx context.Context, name string, text []byte, err error) error {
+func (s *storage) settle(ctx context.Context, name string, text []byte, err error) error {
 	if !errors.Is(err, errChanged) {
 		return err
 	}
-	there, _, readErr := p.store.text(ctx, name)
+	there, _, readErr := s.text(ctx, name)
 	if readErr == nil && bytes.Equal(there, text) {
 		return nil
 	}
@@ -250,7 +250,7 @@ func (p *Publisher) writeCurrent(ctx context.Context, at state, to generationID,
 		Generation: to.number, SHA256: to.sum, Fence: p.fenceFor(at), Epoch: epoch, Publisher: p.identity.name(), PublishedAt: time.Now().UTC(),
 	}
 	_, err := p.store.put(ctx, bucket.CurrentName, current.Text(), p.when(c))
-	return p.settle(ctx, bucket.CurrentName, current.Text(), err)
+	return p.store.settle(ctx, bucket.CurrentName, current.Text(), err)
 }
 
 // when is a condition, if the server knows conditions.

@@ -105,7 +105,7 @@ func (u *uploads) revision(ctx context.Context, r mirror.Record, m *bucket.Manif
 		return err
 	}
 	m.Described, m.RecordSHA256 = r.Described, text.sum
-	return u.writeRecord(ctx, text)
+	return u.store.writeRecord(ctx, text)
 }
 
 // objectsOf are the objects of a manifest that the present generation keeps in the bucket.
@@ -117,7 +117,7 @@ func (u *uploads) objectsOf(ctx context.Context, at state, name string) (map[man
 	if !found {
 		return named, false
 	}
-	theirs, err := u.readRecord(ctx, m)
+	theirs, err := u.store.readRecord(ctx, m)
 	if err != nil {
 		return named, false // slower, but right
 	}

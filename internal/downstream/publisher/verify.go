@@ -171,7 +171,7 @@ func (v *verification) nameFiles(ctx context.Context) error {
 // usableRecord is a record in the bucket, or this host's own where that one is damaged.
 func (v *verification) usableRecord(ctx context.Context, m bucket.Manifest) (record.Record, error) {
 	if v.records[m.Record()] == nil {
-		return v.readRecord(ctx, m)
+		return v.store.readRecord(ctx, m)
 	}
 	own, _ := v.ownRecord(m)
 	return recordOf(own), nil
@@ -209,7 +209,7 @@ func (v *verification) eachKept(ctx context.Context, use func(bucket.Generation)
 	}
 	number := v.at.Generation
 	for range maxVerified {
-		g, found, err := v.readGeneration(ctx, number, v.sumOf(number))
+		g, found, err := v.store.readGeneration(ctx, number, v.sumOf(number))
 		switch isGone := errors.Is(err, errNotThere); {
 		case isGone && number != v.at.Generation:
 			return nil // it was deleted as garbage
@@ -241,7 +241,7 @@ func (v *verification) sumOf(number int) (sum manifest.ObjectID) {
 // readRecordOf reads a record. Where it is damaged, this host's own one says which objects
 // there must be.
 func (v *verification) readRecordOf(ctx context.Context, number int, m bucket.Manifest) error {
-	r, err := v.readRecord(ctx, m)
+	r, err := v.store.readRecord(ctx, m)
 	if isGone := errors.Is(err, errNotThere); isGone || errors.Is(err, errUnusable) {
 		f := &finding{name: m.Record(), manifest: &m, number: number, isMissing: isGone, err: err}
 		v.records[m.Record()] = f
