@@ -43,7 +43,7 @@ type Options struct {
 // Limits bound what clients can take. Zero connections and requests stand for the defaults.
 type Limits struct {
 	Connections int // open at once
-	PerAddress  int // of them, of one address or id; 0 for as many
+	PerAddress  int // of them, of one address that showed no id; 0 for as many
 	Requests    int // handled at once
 	// LongAnswers leaves it to the handler to end a request that is slow to be answered. A
 	// request must then have no body.

@@ -17,8 +17,8 @@
 // length. A list of 250,000 files would otherwise take 40 MB for each follower that
 // asks.
 //
-// One id, or one address without an id, has at most a quarter of the connections, and an
-// equal share when all are taken. A wrong id costs a second and the connection. All limits leave descriptors to syncs.
+// One address that has not shown an id has at most a quarter of the connections. When all
+// are taken, each id and address has an equal share. A wrong id costs a second and the connection. All limits leave descriptors to syncs.
 //
 // Requests are counted and never logged: each holds an id. IDs knows the SHA-256 of ids
 // only. A look-up by half of the sum takes a time that tells nothing of the id; the

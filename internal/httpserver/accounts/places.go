@@ -11,7 +11,7 @@ import (
 // has most, or the one that has waited longest for a request. So clients that send nothing,
 // or keep many answers waiting, cannot keep others out. Safe for concurrent use.
 type Places struct {
-	most, mostOfOne int // mostOfOne is 0 for as many as most
+	most, mostOfOne int // mostOfOne is 0 for as many as most; it bounds new connections, so an id may gather more
 
 	mu      sync.Mutex
 	open    int
