@@ -48,7 +48,7 @@ func showFleet(ctx context.Context, a *cli.App, cfg *config.Config, fits request
 	if fits.State != "" && !slices.Contains(report.FollowerStates(), report.FollowerState(fits.State)) {
 		return cli.Usagef("%q is not a state of a follower: docs/fleet.md lists them", fits.State)
 	}
-	print := func(ask func(request.Fleet) (report.FleetPage, error)) error {
+	write := func(ask func(request.Fleet) (report.FleetPage, error)) error {
 		pages := report.FleetPages(func(after *request.Follower) (report.FleetPage, error) {
 			req := fits
 			req.After = after
@@ -60,13 +60,13 @@ func showFleet(ctx context.Context, a *cli.App, cfg *config.Config, fits request
 		return terminal.PrintFleet(a.Stdout, pages)
 	}
 	return cli.Read(ctx, a, cfg, func(e operation.Engine) error {
-		return print(func(req request.Fleet) (report.FleetPage, error) { return operation.Fleet.Do(ctx, e, req) })
+		return write(func(req request.Fleet) (report.FleetPage, error) { return operation.Fleet.Do(ctx, e, req) })
 	}, func(m *mirror.Mirror, s status.StateReader) error {
 		ask, err := engine.FleetOnDisk(cfg, m, s)
 		if err != nil {
 			return err
 		}
-		return print(func(req request.Fleet) (report.FleetPage, error) {
+		return write(func(req request.Fleet) (report.FleetPage, error) {
 			page, err := ask(req)
 			if err != nil {
 				return page, err

@@ -27,8 +27,8 @@ type owner struct {
 
 // Place is that of one connection.
 type Place struct {
-	of    *Places
-	close func()
+	of   *Places
+	drop func()
 
 	// The following are guarded by of.mu.
 	who                    Identity
@@ -49,18 +49,18 @@ func (p *Places) Open() int {
 	return p.open
 }
 
-// Take returns a place for a connection, nil if there is none. close ends the connection
+// Take returns a place for a connection, nil if there is none. drop ends the connection
 // when another one takes its place. It must not block.
-func (p *Places) Take(who Identity, close func()) *Place {
+func (p *Places) Take(who Identity, drop func()) *Place {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if replaced, ok := p.replacedLocked(who); !ok {
 		return nil
 	} else if replaced != nil {
 		replaced.leaveLocked()
-		replaced.close()
+		replaced.drop()
 	}
-	place := &Place{of: p, close: close, who: who}
+	place := &Place{of: p, drop: drop, who: who}
 	p.open++
 	place.enterLocked()
 	place.waitLocked()
