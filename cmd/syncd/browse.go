@@ -11,6 +11,7 @@ import (
 
 	"syncd/cmd/syncd/cli"
 	"syncd/internal/clients/releases"
+	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/engine"
 	"syncd/internal/manifest"
@@ -18,7 +19,7 @@ import (
 )
 
 func releasesCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "releases MANIFEST", Short: "List the releases of a manifest at the provider", Args: cli.Arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, client, err := a.Connect()
@@ -32,10 +33,12 @@ func releasesCommand(a *cli.App) *cobra.Command {
 			return err
 		},
 	}
+	a.AddWait(cmd.Flags())
+	return cmd
 }
 
 func manifestsCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "manifests [RELEASE]", Short: "List the manifests of a release at the provider (default: the latest)", Args: cli.Arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			release, err := releaseArg(args)
@@ -57,10 +60,12 @@ func manifestsCommand(a *cli.App) *cobra.Command {
 			return table.Flush()
 		},
 	}
+	a.AddWait(cmd.Flags())
+	return cmd
 }
 
 func filesCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "files MANIFEST [RELEASE]", Short: "List the files of a manifest at the provider (default: of its latest release)", Args: cli.Arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			release, err := releaseArg(args[1:])
@@ -81,6 +86,8 @@ func filesCommand(a *cli.App) *cobra.Command {
 			return nil
 		},
 	}
+	a.AddWait(cmd.Flags())
+	return cmd
 }
 
 // releasesOf lists the releases of a manifest at the provider. For a configured entry with
@@ -92,6 +99,8 @@ func releasesOf(ctx context.Context, cfg *config.Config, client cli.Source, name
 		return ids, err
 	}
 	var all []string
+	ctx, end := transport.WithPoll(ctx)
+	defer end()
 	for _, ref := range files {
 		ids, _, _, err := client.FileReleases(ctx, ref, releases.Validators{})
 		if err != nil {
@@ -115,6 +124,8 @@ func filesOf(ctx context.Context, cfg *config.Config, client cli.Source, name st
 		}
 		return list.All(), nil
 	}
+	ctx, end := transport.WithPoll(ctx)
+	defer end()
 	for i, ref := range files {
 		if ref.Release() == manifest.Latest {
 			ref = ref.WithRelease(release)

@@ -74,6 +74,7 @@ const doctorRetries, doctorStall = 3 * time.Second, 10 * time.Second
 
 func connectDoctor(a *cli.App, cfg *config.Config, id config.Secret, wrap func(doctor.Sign) doctor.Sign) (doctor.Source, error) {
 	settings := a.ForPerson(engine.SourceConfig(cfg.Source, id))
+	settings.Tell = nil // a finding tells it
 	settings.Retry.MaxElapsed = min(settings.Retry.MaxElapsed, doctorRetries)
 	settings.StallTimeout = min(settings.StallTimeout, doctorStall)
 	if settings.Sign != nil {

@@ -45,6 +45,7 @@ same command continues the download.`,
 	cmd.Flags().StringVar(&o.tag, "tag", "", "the `variant` of the files, such as NET7; a path can also end in ?tag=NET7")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace files with another content")
 	cmd.Flags().BoolVar(&o.quiet, "quiet", false, "print nothing but errors")
+	a.AddWait(cmd.Flags())
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print one JSON object")
 	return cmd
 }
@@ -56,6 +57,9 @@ func getFiles(ctx context.Context, a *cli.App, paths []string, o getOptions) err
 	if err != nil {
 		return err
 	}
+	a.IsQuiet = o.quiet
+	ctx, end := transport.WithPoll(ctx)
+	defer end()
 	cfg, client, err := a.Connect()
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ type MinRate struct {
 // Retry is the backoff between retries. InitialInterval is at most MaxInterval.
 type Retry struct {
 	InitialInterval, MaxInterval time.Duration
-	MaxElapsed                   time.Duration // retry budget, counted from a request's last progress
+	MaxElapsed                   time.Duration // retry budget of a sync, counted from the last byte or answer
 }
 
 func (d *decoder) source(s *Source) document.Setter {

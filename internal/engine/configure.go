@@ -123,7 +123,7 @@ func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error)
 	}
 	e.options.AddSecret(id.Reveal())
 	settings := SourceConfig(cfg.Source, id)
-	settings.UserAgent, settings.Observer, settings.Gate = "syncd/"+e.options.Version, e.metrics, e.gate
+	settings.UserAgent, settings.Observer, settings.Tell, settings.Gate = "syncd/"+e.options.Version, e.metrics, e.retries.tell, e.gate
 	carrier, err := transport.New(settings)
 	if err != nil {
 		return nil, "", err

@@ -58,6 +58,7 @@ type Engine struct {
 	operations *operation.Table
 	series     metricSet
 	silence    *silence
+	retries    *retries
 	uploads    uploads
 	audit      *audit.Log
 	gate       *transport.Gate
@@ -99,6 +100,7 @@ func newEngine(b *base) *Engine {
 	e := &Engine{base: b, bandwidth: rate.NewBudget(rate.Timetable{})}
 	e.silence = &silence{base: b, progress: &e.progress}
 	e.Hooks, e.Scrub, e.Followers = &Hooks{base: b}, newScrub(e), &Followers{base: b}
+	e.retries = &retries{hooks: e.Hooks, progress: &e.progress}
 	e.uploads = uploads{b, e.Scrub.rate}
 	e.shared = syncer.NewShared()
 	e.directory = golive.NewDirectory(e.mayChange, e.shared)
@@ -137,7 +139,7 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{
 		DiskFree: e.freeBytes, CoolDown: e.coolDown, Orphaned: func() float64 { return float64(len(e.orphaned())) },
 		Hooks: e.Hooks.queues, Scrub: e.Scrub.shown, Fleet: e.Followers.shown,
-		Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.silence.lastProgress,
+		Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.silence.lastProgress, RetryingSince: e.progress.RetryingSince,
 	})
 	var err error
 	if e.audit, err = audit.Open(e.mirror, disk, cfg.Audit.Keep); err != nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/engine/operation"
@@ -117,6 +119,13 @@ func TestEveryEventHasTheFieldsOfTheTable(t *testing.T) {
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 403, Path: "/ManifestReleases/one"})
 	sync(false) // failed
 	w.provider.ClearFaults()
+	for _, at := range []time.Time{time.Now(), time.Now().Add(-minPatience), time.Now().Add(-minPatience)} { // told once
+		e.retries.tell("one", transport.Trouble{Err: errors.New("no route to host"), Attempt: 1, Since: at, Next: time.Now()})
+	}
+	if got := e.Progress().Retry; got == nil || got.Error != "no route to host" || got.Manifest != "one" {
+		t.Errorf("retried: %+v", got)
+	}
+	e.retries.tell("one", transport.Trouble{Answers: true}) // recovered
 	must(t, e.Hooks.outbox.NotifyStale(e.mirror.Current(), func(string, time.Time) bool { return true }))
 	damaged := filepath.Join(w.cfg.DataDir, "current/one/one.dat")
 	must(t, os.Chmod(damaged, 0o644))
@@ -133,6 +142,9 @@ func TestEveryEventHasTheFieldsOfTheTable(t *testing.T) {
 	sync(false) // staged
 	e.Hooks.Rest(context.Background())
 
+	if got := len(r.events(string(event.Retrying))); got != 1 {
+		t.Errorf("%d events of retries, want 1", got)
+	}
 	rows := table(t)
 	if len(rows) != len(event.Kinds()) {
 		t.Errorf("the table has %d events, want %d", len(rows), len(event.Kinds()))

@@ -65,7 +65,8 @@ type Probes struct {
 	Bandwidth func() float64 // bytes per second that downloads may use now; 0 for no limit
 	Fleet     func() Fleet
 
-	LastProgress func() time.Time // when the provider was last heard of while a sync waits for it; zero while none does
+	RetryingSince func() time.Time // when the first request began that is retried; zero while none is
+	LastProgress  func() time.Time // when the provider was last heard of while a sync waits for it; zero while none does
 }
 
 // New registers every series on reg. It panics when reg has one of them already.
@@ -137,6 +138,8 @@ func (p Probes) register(reg prometheus.Registerer) {
 	probe("cool_down_until_timestamp_seconds", "End of the wait that the provider asked for; 0 without such a wait.", func() float64 { return seconds(p.CoolDown()) })
 	probe("sync_last_progress_timestamp_seconds", "Time when the provider was last heard of by the wait of a sync that is silent longest; 0 while no sync waits for the provider.",
 		func() float64 { return seconds(p.LastProgress()) })
+	probe("sync_retrying_since_timestamp_seconds", "Time when the first request to the provider began that is being retried without success; 0 while none is.",
+		func() float64 { return seconds(p.RetryingSince()) })
 	probe("orphaned_manifests", "Manifests and views that left the configuration and are still served.", p.Orphaned)
 	probe("bandwidth_limit_bytes", "Bytes per second that all downloads together may use now, by transfers.bandwidth; 0 without a limit.", p.Bandwidth)
 	reg.MustRegister(newHookCollector(p.Hooks), newFleetCollector(p.Fleet))

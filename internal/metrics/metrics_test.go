@@ -22,7 +22,7 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 	reg := prometheus.NewPedanticRegistry()
 	m := New(reg, "1.2.3", Probes{
 		DiskFree: func() float64 { return 5e9 }, CoolDown: func() time.Time { return time.UnixMilli(9_500) },
-		LastProgress: func() time.Time { return time.UnixMilli(7_500) }, Orphaned: func() float64 { return 1 }, Bandwidth: func() float64 { return 1024 },
+		LastProgress: func() time.Time { return time.UnixMilli(7_500) }, RetryingSince: func() time.Time { return time.UnixMilli(6_500) }, Orphaned: func() float64 { return 1 }, Bandwidth: func() float64 { return 1024 },
 		Scrub: func() Scrub { return Scrub{Share: 0.25, Completed: time.UnixMilli(10_500), Left: 2} },
 		Fleet: func() Fleet {
 			return Fleet{Hosts: []FleetHosts{{"canary", "2026.11", "refused", 3}, {"rest", "none", "silent", 1}}, Stopped: map[string]int{"canary": 0, "rest": 1}}
@@ -131,6 +131,7 @@ syncd_serve_requests_total{code="200",endpoint="Manifest"} 1
 syncd_serve_sent_bytes_total 13
 syncd_staged_since_timestamp_seconds{manifest="one"} 0
 syncd_sync_last_progress_timestamp_seconds 7.5
+syncd_sync_retrying_since_timestamp_seconds 6.5
 syncd_sync_runs_total{manifest="one",result="refused"} 1
 syncd_sync_runs_total{manifest="one",result="updated"} 1
 syncd_verify_failures_total{manifest="one"} 1

@@ -136,8 +136,11 @@ func (e explanation) syncing() string {
 	return "syncing: waiting to start; " + e.serving()
 }
 
-// stuck says since when the provider sends nothing; "" while the sync moves.
+// stuck says what is retried, or since when the provider sends nothing; "" while the sync moves.
 func (e explanation) stuck() string {
+	if e.Progress.Retry != nil {
+		return e.Progress.Retry.Text(e.now) + "; "
+	}
 	if e.Progress.StuckSince.IsZero() {
 		return ""
 	}

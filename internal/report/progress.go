@@ -12,6 +12,7 @@ type Progress struct {
 
 	StuckSince map[string]time.Time `json:"-"`               // by manifest: since when the provider sends nothing
 	Files      []FileProgress       `json:"files,omitempty"` // running downloads
+	Retry      *Retry               `json:"retry,omitempty"` // what has been retried for the longest time; nil for nothing
 }
 
 // The phases of a manifest in a sync.
@@ -38,6 +39,7 @@ type ManifestProgress struct {
 	SecondsLeft    float64 `json:"seconds_left,omitzero"`     // at that speed; 0 when unknown
 
 	StuckSince time.Time `json:"stuck_since,omitzero"` // in a Status: since when the provider sends nothing
+	Retry      *Retry    `json:"retry,omitempty"`      // the request that is retried; nil for none
 }
 
 // FileProgress is one running download; Size is -1 when unknown.

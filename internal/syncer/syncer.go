@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"syncd/internal/clients/transport"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/golive"
 	"syncd/internal/host/clock"
@@ -77,6 +78,8 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 		return report.Sync{}, err
 	}
 	defer r.end()
+	ctx, end := transport.WithPoll(ctx)
+	defer end()
 	if req.DryRun {
 		r.inParallel(ctx, r.jobs, r.ask)
 		wave{r, r.jobs}.prepare(ctx)

@@ -89,6 +89,7 @@ input, and nothing was sent. 'syncd call SERVICE' lists the operations, and
 	f.StringVar(&flags.body, "body", "", "`FILE` with the body of a POST, - for stdin; name=value adds to it")
 	f.BoolVar(&flags.raw, "raw", false, "print the answer as it came, without the Customer ID")
 	f.BoolVar(&flags.dryRun, "dry-run", false, "print the request without the Customer ID, and send nothing")
+	a.AddWait(f)
 	cmd.SuggestionsMinimumDistance = suggestionDistance
 	cmd.RunE = helpOr("service")
 	for _, c := range Services() {

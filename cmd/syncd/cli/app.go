@@ -32,6 +32,8 @@ type App struct {
 	Args           []string
 	ConfigPath     string // of --config
 	IsDaemon       bool   // stderr is a log: each line is JSON, unless it is a terminal
+	Waits          bool   // a one-shot command has the patience of the daemon
+	IsQuiet        bool   // a one-shot command prints nothing but errors
 	DeliverLast    bool   // hooks are told nothing before the command's work is done
 
 	options Options

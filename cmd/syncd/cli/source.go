@@ -2,7 +2,10 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
@@ -11,6 +14,8 @@ import (
 	"syncd/internal/engine"
 	"syncd/internal/get"
 	"syncd/internal/manifest"
+	"syncd/internal/report"
+	"syncd/internal/ui/terminal"
 )
 
 // browsePatience bounds the retries of commands that a person waits for.
@@ -62,6 +67,21 @@ func (a *App) ClientConfig(s config.Service, id config.Secret) transport.Config 
 // ForPerson adapts the configuration of a client: a person waits for it.
 func (a *App) ForPerson(cfg transport.Config) transport.Config {
 	cfg.UserAgent = a.UserAgent()
-	cfg.Retry.MaxElapsed = min(cfg.Retry.MaxElapsed, browsePatience)
+	if !a.Waits {
+		cfg.Retry.MaxElapsed = min(cfg.Retry.MaxElapsed, browsePatience)
+	}
+	if !a.IsQuiet {
+		shown := terminal.Retries{W: a.Stderr}
+		cfg.Tell = func(_ string, t transport.Trouble) {
+			if t.Err != nil {
+				shown.Show(&report.Retry{Error: report.OneLine(t.Err.Error()), Attempt: t.Attempt, Since: t.Since, NextAt: t.Next})
+			}
+		}
+	}
 	return cfg
+}
+
+// AddWait adds --wait to a command, or to the commands below it.
+func (a *App) AddWait(flags *pflag.FlagSet) {
+	flags.BoolVar(&a.Waits, "wait", false, fmt.Sprintf("retry for as long as the daemon does (retry.max_elapsed), instead of for %s", browsePatience))
 }

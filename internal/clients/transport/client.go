@@ -49,9 +49,10 @@ type Config struct {
 	Retry             Retry
 	UserAgent         string
 	Observer          Observer
-	Gate              *Gate                     // nil for one of its own
-	Sign              func(*http.Request) error // adds headers that prove who asks, to each request to the origin of Base; nil for none
-	Report            bool                      // sends the State of requests to the origin of Base once that says it is a syncd
+	Tell              func(about string, t Trouble) // of requests that fail or wait, and of the end of that; calls about a subject come one at a time; nil for nobody
+	Gate              *Gate                         // nil for one of its own
+	Sign              func(*http.Request) error     // adds headers that prove who asks, to each request to the origin of Base; nil for none
+	Report            bool                          // sends the State of requests to the origin of Base once that says it is a syncd
 }
 
 // Client sends requests below one base URL. Safe for concurrent use.

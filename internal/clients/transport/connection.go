@@ -111,13 +111,13 @@ func belowTLS(conn net.Conn) net.Conn {
 
 // roundTrip is http.Transport.RoundTrip under a watch. It returns soon after the context
 // ended, even when RoundTrip does not.
-func (c *Client) roundTrip(p *pool, request *http.Request, watch *stallWatch) (*http.Response, error) {
+func (c *Client) roundTrip(p *pool, request *http.Request, watch *stallWatch, wait func()) (*http.Response, error) {
 	type result struct {
 		answer *http.Response
 		err    error
 	}
 	rt, done := p.rt.Load(), make(chan result, 1)
-	watch.resume()
+	wait()
 	defer watch.pause()
 	go func() {
 		answer, err := rt.RoundTrip(request) //nolint:bodyclose // the receiver of the result closes the body

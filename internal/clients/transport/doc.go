@@ -13,8 +13,12 @@
 // request that hangs even then is abandoned, and the next ones use HTTP/1.1. Writes and
 // Close have time limits of their own.
 //
-// The retry budget counts from the last progress of one request, so a sync of many
-// files may take longer than it.
+// # Retries
+//
+// The requests of a poll (WithPoll), such as a sync, share one retry budget. It counts from
+// the last byte or answer that one of them got, with the time for connecting. A request is
+// also given up when it makes no progress itself for that long. Config.Tell hears of each
+// failure that is retried, and of an attempt that has no answer after 2 s.
 //
 // # Connections
 //

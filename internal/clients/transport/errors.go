@@ -141,6 +141,9 @@ var errTooSlow = errors.New("too slow: the response was not complete within retr
 // errStalled ends a transfer that moved no byte for the stall timeout.
 var errStalled = errors.New("stalled: no byte arrived within stall_timeout")
 
+// errNoTimeLeft ends an attempt without an answer when the retry budget ends.
+var errNoTimeLeft = errors.New("no answer came within retry.max_elapsed")
+
 var errNoCertificate = errors.New("the server does not accept the client's certificate: check client_cert and client_key")
 
 // certificateAlerts are the TLS alerts of a server that wants another client certificate.

@@ -136,10 +136,11 @@ func (c *Client) send(ctx context.Context, req *Request, target address, watch *
 		return nil, c.fail(ctx, req, 0, err)
 	}
 	p := c.poolFor(req, target.url)
-	answer, err := c.roundTrip(p, request, watch)
+	wait := c.waitFor(ctx, req, target, watch)
+	answer, err := c.roundTrip(p, request, watch, wait)
 	if p == &c.bulk && refusesHTTP1(err) {
 		c.bulk.rt.Store(c.small.rt.Load())
-		answer, err = c.roundTrip(p, request, watch)
+		answer, err = c.roundTrip(p, request, watch, wait)
 	}
 	if err != nil {
 		c.observe(req.Endpoint, "error")
@@ -148,6 +149,19 @@ func (c *Client) send(ctx context.Context, req *Request, target address, watch *
 	c.observe(req.Endpoint, strconv.Itoa(answer.StatusCode))
 	c.recognise(target.origin, answer)
 	return answer, nil
+}
+
+// waitFor returns a function that begins to watch for the answer. A slow one is told.
+func (c *Client) waitFor(ctx context.Context, req *Request, target address, watch *stallWatch) (begin func()) {
+	about, began := subjectOf(ctx), time.Now()
+	slow := func() {
+		nothing := "connection to"
+		if watch.conn.Load() != nil {
+			nothing = "answer from"
+		}
+		about.waits(c.cfg.Tell, began, c.fail(ctx, req, 0, fmt.Errorf("no %s %s for %s", nothing, target.origin, slowAfter)), watch)
+	}
+	return func() { watch.waitForAnswer(c.cfg.Retry.MaxElapsed-about.silence(), slow) }
 }
 
 // sign signs a request to the origin of the base. Each attempt has a signature of its own,
@@ -163,10 +177,12 @@ func (c *Client) sign(request *http.Request, target address) error {
 // response returns answer with its body under the watch.
 func (c *Client) response(ctx context.Context, req *Request, answer *http.Response, watch *stallWatch) *Response {
 	wrap := func(err error) error { return c.fail(ctx, req, answer.StatusCode, err) }
-	return &Response{
-		Status: answer.StatusCode, Header: answer.Header, Length: answer.ContentLength,
-		Body: &watchedBody{body: answer.Body, watch: watch, wrap: wrap},
+	body := &watchedBody{body: answer.Body, watch: watch, wrap: wrap}
+	if kindOfStatus(answer.StatusCode) != Transient {
+		body.about = subjectOf(ctx)
+		body.about.answered()
 	}
+	return &Response{Status: answer.StatusCode, Header: answer.Header, Length: answer.ContentLength, Body: body}
 }
 
 // newRequest returns a request without an address.

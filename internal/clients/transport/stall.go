@@ -34,6 +34,11 @@ type stallWatch struct {
 	isEnding  bool       // it should return, because the context has ended
 	due       time.Time  // when it stalls
 	last      time.Time  // when the transfer must end, however many bytes it moves
+	late      error      // why it ends when due
+
+	// Of the answer that the transfer waits for.
+	slow     time.Time // when to tell that it is slow; zero if there is nothing to tell
+	tellSlow func()
 }
 
 // unlimited is longer than any transfer.
@@ -60,15 +65,35 @@ func (w *stallWatch) waitFor(limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	w.isWaiting, w.isEnding, w.due = true, false, now.Add(limit)
+	w.isWaiting, w.isEnding, w.due, w.late = true, false, now.Add(limit), errStalled
 	w.checkSoonLocked(now)
+}
+
+// waitForAnswer watches a call that is about to begin and returns with an answer. It calls
+// slow once if the answer takes long. left is what the retry budget has left.
+func (w *stallWatch) waitForAnswer(left time.Duration, slow func()) {
+	left = max(left, leastAttempt)
+	w.waitFor(min(w.timeout, left))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.slow, w.tellSlow = time.Now().Add(slowAfter), slow
+	if left < w.timeout {
+		w.late = errNoTimeLeft
+	}
 }
 
 func (w *stallWatch) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.isWaiting = false
+	w.isWaiting, w.slow = false, time.Time{}
 	w.timer.Stop()
+}
+
+// waits is true while a call of net/http runs, for a transfer that goes on.
+func (w *stallWatch) waits() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.isWaiting && w.ctx.Err() == nil
 }
 
 func (w *stallWatch) end() {
@@ -92,29 +117,35 @@ func (w *stallWatch) checkSoonLocked(now time.Time) {
 }
 
 func (w *stallWatch) check() {
-	if cause := w.failure(); cause != nil {
+	cause, slow := w.failure()
+	if slow != nil {
+		slow()
+	}
+	if cause != nil {
 		w.abandon(cause)
 	}
 }
 
 // failure returns why the call that runs must end, nil if it may go on. When the context
-// has ended, the call has some time left to return by itself.
-func (w *stallWatch) failure() error {
+// has ended, the call has some time left to return by itself. slow is to be called, if any.
+func (w *stallWatch) failure() (cause error, slow func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
 	switch {
 	case !w.isWaiting: // it returned just now
-		return nil
+		return nil, nil
 	case !now.Before(w.last):
-		return errTooSlow
+		return errTooSlow, nil
 	case !now.Before(w.due):
-		return errStalled
+		return w.late, nil
 	case w.ctx.Err() != nil && !w.isEnding:
 		w.isEnding, w.due = true, now.Add(grace)
+	case !w.slow.IsZero() && !now.Before(w.slow):
+		w.slow, slow = time.Time{}, w.tellSlow
 	}
 	w.checkSoonLocked(now)
-	return nil
+	return nil, slow
 }
 
 // abandon cancels the transfer and closes its connection: a server that does not respond
@@ -138,12 +169,16 @@ type watchedBody struct {
 	body  io.ReadCloser
 	watch *stallWatch
 	wrap  func(error) error
+	about *subject // nil for the body of a transient fault
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
 	b.watch.resume()
 	n, err := b.body.Read(p)
 	b.watch.pause()
+	if n > 0 && b.about != nil {
+		b.about.answered()
+	}
 	if err != nil && err != io.EOF { //nolint:errorlint // only a bare io.EOF ends a body; a wrapped one is a failure
 		err = b.wrap(contextError(b.watch.ctx, err))
 	}

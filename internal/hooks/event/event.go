@@ -16,6 +16,7 @@ const (
 	RolledBack  Kind = "rolled_back"
 	Refused     Kind = "refused"
 	Failed      Kind = "failed"
+	Retrying    Kind = "retrying"
 	Stale       Kind = "stale"
 	Recovered   Kind = "recovered"
 	Republished Kind = "republished"
@@ -24,7 +25,7 @@ const (
 
 // Kinds returns every event, in the order of the documents.
 func Kinds() []Kind {
-	return []Kind{Staged, Activated, RolledBack, Refused, Failed, Stale, Recovered, Republished, Damaged}
+	return []Kind{Staged, Activated, RolledBack, Refused, Failed, Retrying, Stale, Recovered, Republished, Damaged}
 }
 
 // Event is something that happened to a manifest.

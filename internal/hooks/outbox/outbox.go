@@ -141,6 +141,24 @@ func (o *Outbox) Problem(kind event.Kind, about, served mirror.Record, generatio
 	return event.New(kind, time.Now().UTC(), data)
 }
 
+// Recovered returns the event for a served manifest whose trouble is over.
+func (o *Outbox) Recovered(served mirror.Record, generation int) event.Event {
+	return event.New(event.Recovered, time.Now().UTC(), o.data(served, generation))
+}
+
+// Add adds an event that nothing else is saved with.
+func (o *Outbox) Add(e event.Event) error {
+	t := &transaction{outbox: o}
+	err := o.cfg.Store.Update(func(box *store.Outbox) error {
+		t.box, t.added, t.gaveUp = box, nil, nil
+		return t.add(e)
+	})
+	if err == nil {
+		t.announce()
+	}
+	return err
+}
+
 // data describes a revision, or a release without one.
 func (o *Outbox) data(record mirror.Record, generation int) event.Data {
 	data := event.Data{

@@ -10,7 +10,7 @@ import (
 func (t *Tracker) Snapshot() report.Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := report.Progress{Syncing: len(t.syncs) > 0}
+	s := report.Progress{Syncing: len(t.syncs) > 0, Retry: t.longestRetryLocked()}
 	now := time.Now()
 	for _, d := range t.downloads {
 		s.Files = append(s.Files, d.snapshotLocked(now))
@@ -29,6 +29,9 @@ func (t *Tracker) Snapshot() report.Progress {
 // manifestLocked is a manifest's progress including its running downloads.
 func (t *Tracker) manifestLocked(m *manifestState, now time.Time) report.ManifestProgress {
 	progress, arrived := m.ManifestProgress, m.arrived
+	if progress.Phase != report.PhaseDone {
+		progress.Retry = t.retries[m.Name]
+	}
 	for _, d := range t.downloads {
 		if d.file.Manifest == m.Name {
 			progress.BytesDone += d.file.Done

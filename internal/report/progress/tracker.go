@@ -17,6 +17,7 @@ type Tracker struct {
 	syncs     []*syncState
 	downloads []*Download
 	questions []*Wait // without an answer
+	retries   map[string]*report.Retry
 }
 
 // syncState is one running sync.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"syncd/internal/clients/transport"
 	"syncd/internal/disk/space"
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
@@ -82,7 +83,7 @@ func (d *Downloader) fetch(ctx context.Context, name string, file manifest.File,
 		download: d.Progress.StartDownload(name, file.Path, size), metadataSize: size, size: size,
 	}
 	defer w.download.Finish()
-	fetched, err := d.Fetcher.Fetch(ctx, file, size, w)
+	fetched, err := d.Fetcher.Fetch(transport.About(ctx, name), file, size, w)
 	if err != nil {
 		return verify.Proven{}, fmt.Errorf("fetch %s: %w", file.Path, space.RefuseIfFull(err))
 	}

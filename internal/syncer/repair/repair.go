@@ -8,6 +8,7 @@ import (
 	"errors"
 	"path/filepath"
 	"sync"
+	"syncd/internal/clients/transport"
 	"time"
 
 	"syncd/internal/golive"
@@ -74,6 +75,8 @@ const maxNamed = 10
 // replacement waits for the turn.
 func (r *Repairer) Repair(ctx context.Context, req request.Verify) (report.Verification, error) {
 	defer r.progress.Begin(request.TriggerRepair, time.Now(), nil)()
+	ctx, end := transport.WithPoll(ctx)
+	defer end()
 	if err := r.tree.Mirror.Generations.Intact(); err != nil {
 		return report.Verification{}, err
 	}

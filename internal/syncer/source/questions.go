@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"syncd/internal/clients/releases"
+	"syncd/internal/clients/transport"
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror/record"
@@ -38,7 +39,7 @@ type questions struct {
 
 // ask runs one request for a manifest when a slot is free. A slow request gives its
 // slot back before its end, so that it does not delay the questions of other manifests.
-func (q *questions) ask(ctx context.Context, name string, request func() error) error {
+func (q *questions) ask(ctx context.Context, name string, request func(context.Context) error) error {
 	if err := q.slots.Acquire(ctx, 1); err != nil {
 		return context.Cause(ctx)
 	}
@@ -46,13 +47,13 @@ func (q *questions) ask(ctx context.Context, name string, request func() error) 
 	defer release()
 	defer time.AfterFunc(slowAfter, release).Stop()
 	defer q.progress.Ask(name)()
-	return request()
+	return request(transport.About(ctx, name))
 }
 
 // releases asks for the releases of a manifest. notModified is true if since still
 // matches them.
 func (q *questions) releases(ctx context.Context, name string, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error) {
-	err = q.ask(ctx, name, func() (err error) {
+	err = q.ask(ctx, name, func(ctx context.Context) (err error) {
 		ids, now, notModified, err = q.provider.ManifestReleases(ctx, name, since)
 		return err
 	})
@@ -61,7 +62,7 @@ func (q *questions) releases(ctx context.Context, name string, since releases.Va
 
 // fileReleases is releases for a file of a manifest.
 func (q *questions) fileReleases(ctx context.Context, name string, ref manifest.Reference, since releases.Validators) (ids []string, now releases.Validators, notModified bool, err error) {
-	err = q.ask(ctx, name, func() (err error) {
+	err = q.ask(ctx, name, func(ctx context.Context) (err error) {
 		ids, now, notModified, err = q.provider.FileReleases(ctx, ref, since)
 		return err
 	})
@@ -72,7 +73,7 @@ func (q *questions) fileReleases(ctx context.Context, name string, ref manifest.
 // others waits for its turn, without a slot, and is asked for again.
 func (q *questions) listOf(ctx context.Context, release manifest.Release, name string, share *releases.Share) (list *manifest.List, err error) {
 	for {
-		err = q.ask(ctx, name, func() (err error) {
+		err = q.ask(ctx, name, func(ctx context.Context) (err error) {
 			list, err = q.provider.Manifest(ctx, release, name, share)
 			return err
 		})
@@ -89,7 +90,7 @@ func (q *questions) listOf(ctx context.Context, release manifest.Release, name s
 
 // generation asks for the generation of the bucket.
 func (q *questions) generation(ctx context.Context, name string) (g bucket.Generation, err error) {
-	err = q.ask(ctx, name, func() (err error) {
+	err = q.ask(ctx, name, func(ctx context.Context) (err error) {
 		g, err = q.bucket.Generation(ctx)
 		return err
 	})
@@ -111,7 +112,7 @@ func (q *questions) recordOf(ctx context.Context, m bucket.Manifest, share *rele
 			return nil, err
 		}
 	}
-	err = q.ask(ctx, m.Name, func() error {
+	err = q.ask(ctx, m.Name, func(ctx context.Context) error {
 		record, err := q.bucket.Record(ctx, m)
 		files = record.Files
 		return err
@@ -121,7 +122,7 @@ func (q *questions) recordOf(ctx context.Context, m bucket.Manifest, share *rele
 
 // digest asks for the expected digest of a file of a manifest.
 func (q *questions) digest(ctx context.Context, name string, ref manifest.Reference) (digest manifest.Digest, err error) {
-	err = q.ask(ctx, name, func() (err error) {
+	err = q.ask(ctx, name, func(ctx context.Context) (err error) {
 		digest, err = q.provider.Hash(ctx, q.algorithm, ref)
 		return err
 	})
@@ -133,7 +134,7 @@ func (q *questions) digest(ctx context.Context, name string, ref manifest.Refere
 const metadataTimeout = 10 * time.Second
 
 func (q *questions) metadata(ctx context.Context, name string, ref manifest.Reference) (meta releases.Metadata, err error) {
-	err = q.ask(ctx, name, func() (err error) {
+	err = q.ask(ctx, name, func(ctx context.Context) (err error) {
 		ctx, cancel := context.WithTimeout(ctx, metadataTimeout)
 		defer cancel()
 		meta, err = q.provider.Metadata(ctx, ref)
@@ -155,7 +156,7 @@ func (q *questions) describe(ctx context.Context, name string, told *Description
 
 // manifests asks for the manifests of a release, for one of them.
 func (q *questions) manifests(ctx context.Context, name string, release manifest.Release) (entries []releases.ListedManifest, err error) {
-	err = q.ask(ctx, name, func() (err error) {
+	err = q.ask(ctx, name, func(ctx context.Context) (err error) {
 		entries, err = q.provider.ManifestList(ctx, release)
 		return err
 	})

@@ -18,12 +18,12 @@ func TestSlowQuestionsHoldUpNoOthers(t *testing.T) {
 		q := &questions{slots: semaphore.NewWeighted(maxRequests), progress: &progress.Tracker{}}
 		for range maxRequests {
 			go func() {
-				_ = q.ask(ctx, "slow", func() error { <-ctx.Done(); return nil }) // never answered
+				_ = q.ask(ctx, "slow", func(ctx context.Context) error { <-ctx.Done(); return nil }) // never answered
 			}()
 		}
 		synctest.Wait()
 		asked := time.Now()
-		if err := q.ask(ctx, "other", func() error { return nil }); err != nil {
+		if err := q.ask(ctx, "other", func(context.Context) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if waited := time.Since(asked); waited > slowAfter {

@@ -1,7 +1,9 @@
 package terminal
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"sync/atomic"
 
@@ -23,6 +25,7 @@ type bars struct {
 	redact    func([]byte) []byte
 	all       *bar
 	files     map[string]*bar
+	retries   Retries // above the bars
 }
 
 // bar is a bar of the library. It shows the engine's figures: the library would
@@ -43,8 +46,23 @@ type rate struct{ bytesPerSecond, secondsLeft float64 }
 // newBars draws on the terminal itself, whose width the library asks for.
 func newBars(terminal *os.File, redact func([]byte) []byte) *bars {
 	b := &bars{container: mpb.New(mpb.WithOutput(terminal), mpb.WithAutoRefresh()), redact: redact, files: map[string]*bar{}}
+	b.retries.W = redacted{b.container, redact}
 	b.all = b.add("total", 0, mpb.BarPriority(1<<30))
 	return b
+}
+
+// redacted removes secrets from what is written.
+type redacted struct {
+	to     io.Writer
+	redact func([]byte) []byte
+}
+
+func (r redacted) Write(line []byte) (int, error) {
+	text := bytes.TrimSuffix(line, []byte("\n")) // redact makes a line break visible
+	if _, err := r.to.Write(append(r.redact(text), '\n')); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 func (b *bars) add(name string, size int64, options ...mpb.BarOption) *bar {
@@ -84,6 +102,7 @@ func (b *bar) set(total, done int64, now rate) {
 }
 
 func (b *bars) Show(s report.Progress) {
+	b.retries.Show(s.Retry)
 	total := s.Total()
 	b.all.set(total.BytesTotal, total.BytesDone, rate{total.BytesPerSecond, total.SecondsLeft})
 	running := map[string]bool{}

@@ -13,11 +13,15 @@ const lineInterval = 5 * time.Second
 
 // lines writes the progress of all manifests together as lines of text.
 type lines struct {
-	w    io.Writer
-	next time.Time
+	w       io.Writer
+	next    time.Time
+	retries Retries
 }
 
 func (l *lines) Show(s report.Progress) {
+	if l.retries.Show(s.Retry) {
+		return
+	}
 	now := time.Now()
 	if !s.Syncing || now.Before(l.next) {
 		return

@@ -23,7 +23,7 @@ func NewProgress(out io.Writer, redact func([]byte) []byte) Progress {
 	if Is(out) {
 		return newBars(out.(*os.File), redact)
 	}
-	return &lines{w: out, next: time.Now().Add(lineInterval)}
+	return &lines{w: out, next: time.Now().Add(lineInterval), retries: Retries{W: out}}
 }
 
 // Silent shows nothing.

@@ -45,6 +45,26 @@ func TestLinesShowTheEnginesFigures(t *testing.T) {
 	})
 }
 
+func TestLinesShowWhatIsRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := NewProgress(&out, unredacted)
+		defer p.Close()
+		began := time.Now()
+		for i := range 100 { // 10 s
+			p.Show(report.Progress{Syncing: true, Retry: &report.Retry{
+				Manifest: "data", Error: "connection refused", Attempt: i + 1, Since: began, NextAt: time.Now().Add(2 * time.Second),
+			}})
+			time.Sleep(100 * time.Millisecond)
+		}
+		want := "syncd: data: attempt 1 failed, next attempt in 2s: connection refused\n" +
+			"syncd: data: attempt 51 failed, next attempt in 2s: connection refused\n"
+		if out.String() != want {
+			t.Errorf("got  %q\nwant %q", out.String(), want)
+		}
+	})
+}
+
 func TestBarsShowTheEnginesFigures(t *testing.T) {
 	b := newBars(os.Stderr, unredacted)
 	defer b.Close()
