@@ -12,7 +12,6 @@ import (
 	"syncd/cmd/syncd/cli"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
-	"syncd/internal/config/document"
 )
 
 func configCommand(a *cli.App) *cobra.Command {
@@ -67,7 +66,10 @@ func checkClient(a *cli.App, cfg *config.Config, key string, s config.Service, i
 	s.URL = cmp.Or(s.URL, s.JSONPURL)
 	client, err := transport.New(a.ClientConfig(s, id))
 	if err != nil {
-		return &document.Error{File: cfg.Path, Key: key, Problem: err.Error()}
+		if located := cfg.Located(key, err); located != err { //nolint:errorlint // Located returns the same error
+			return located
+		}
+		return cfg.At(key).Error(cfg.Path, err.Error(), "")
 	}
 	client.Close()
 	return nil

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/config"
-	"syncd/internal/config/document"
 	"syncd/internal/downstream/serve"
 	"syncd/internal/engine"
 	"syncd/internal/host/rate"
@@ -47,7 +46,7 @@ func serveConfigError(cfg *config.Config, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &document.Error{File: cfg.Path, Key: "serve.web_config", Problem: err.Error(), Suggestion: "correct the file, or leave the key out for plain http"}
+	return cfg.At("serve.web_config").Error(cfg.Path, err.Error(), "correct the file, or leave the key out for plain http")
 }
 
 // openIDs reads the ids and checks the files that are read again later. It must run as the
@@ -64,7 +63,7 @@ func (f *followers) openIDs(cfg *config.Config) error {
 	}
 	ids, err := serve.OpenIDs(cfg.Serve.IDsFile)
 	if err != nil {
-		return &document.Error{File: cfg.Path, Key: "serve.ids_file", Problem: err.Error(), Suggestion: "`syncd serve-id add` makes the file"}
+		return cfg.At("serve.ids_file").Error(cfg.Path, err.Error(), "`syncd serve-id add` makes the file")
 	}
 	f.ids = ids
 	return nil

@@ -22,7 +22,6 @@ import (
 
 	"syncd/cmd/syncd/cli"
 	"syncd/internal/config"
-	"syncd/internal/config/document"
 	"syncd/internal/daemon"
 	"syncd/internal/daemon/signals"
 	"syncd/internal/engine/operation"
@@ -162,7 +161,7 @@ func webConfigError(cfg *config.Config, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &document.Error{File: cfg.Path, Key: "http.web_config", Problem: err.Error(), Suggestion: `correct the file, or leave the key out for plain http without passwords`}
+	return cfg.At("http.web_config").Error(cfg.Path, err.Error(), `correct the file, or leave the key out for plain http without passwords`)
 }
 
 // serveWeb listens for metrics and the API, unless http.listen is empty.

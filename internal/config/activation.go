@@ -150,7 +150,7 @@ func parsePercent(text string) (float64, *document.Fault) {
 	number, isPercent := strings.CutSuffix(text, "%")
 	percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err != nil || !isPercent || !(percent >= 0 && percent <= 100) { // also refuses NaN
-		return 0, document.Refuse("is not a percentage from 0% to 100%", `use a form such as "2%"`)
+		return 0, refuseNumber(text, "is not a percentage from 0% to 100%", `use a form such as "2%"`)
 	}
 	return percent / 100, nil
 }

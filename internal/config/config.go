@@ -41,9 +41,10 @@ type Config struct {
 	Permissions     Permissions
 	DropRemoved     bool // what left the configuration goes at once; otherwise it stays served until `syncd forget`
 
-	secrets  []document.Place // values of the file that are secrets, if others can read it
-	plain    []document.Place // URLs with plain http to another host, which the file allows
-	unsigned []document.Place // webhooks without a secret
+	place    func(key string) document.Place // where a key stands in the file; nil without one
+	secrets  []document.Place                // values of the file that are secrets, if others can read it
+	plain    []document.Place                // URLs with plain http to another host, which the file allows
+	unsigned []document.Place                // webhooks without a secret
 	keys     []keyFile
 	writable bool // others than its owner can write the file
 }
@@ -206,6 +207,15 @@ func DataDir(path string) string {
 	return dir
 }
 
+// At returns the place of a key in the file. Problems that show up only after Load name
+// it, such as those of a file that the key names.
+func (c *Config) At(key string) document.Place {
+	if c.place == nil {
+		return document.Place{Key: key}
+	}
+	return c.place(key)
+}
+
 // Names returns the names of the manifests, in the order of the file.
 func (c *Config) Names() []string {
 	names := make([]string, len(c.Manifests))
@@ -287,7 +297,7 @@ func (d *decoder) config(root *document.Node) *Config {
 	var services, manifests, views, groups, hooks *document.Node
 	d.Mapping("", root, document.Table{
 		"source":           d.source(&c.Source),
-		"data_dir":         document.Scalar(&c.DataDir, absolute),
+		"data_dir":         document.Scalar(&c.DataDir, parseDataDir),
 		"schedule":         document.Scalar(&c.Schedule, parseSchedule),
 		"jitter":           document.Scalar(&c.Jitter, parseDuration),
 		"recheck_interval": document.Scalar(&c.RecheckInterval, parsePositiveDuration),
@@ -320,6 +330,7 @@ func (d *decoder) config(root *document.Node) *Config {
 	c.Hooks = d.hooks(hooks, c)
 	checkNames(d.Decoder, c)
 	checkVariables(d.Decoder, c)
+	c.place = d.Place
 	c.secrets, c.plain, c.keys, c.unsigned = d.secrets, d.plain, d.keys, d.unsigned
 	return c
 }

@@ -107,7 +107,7 @@ services:
   autocomplete: {url: "https://a.example.net/web", jsonp_url: "https://a.example.net/jsonp", ca_file: a.pem, proxy: "socks5h://p", client_cert: a.crt, client_key: a.key}
   reversegeo: {url: "https://r.example.net/v3", stall_timeout: 7s, retry: {max_elapsed: 9s}}
 source:
-  url: https://user:pass@releases.example.net:8443/base?tenant=7
+  url: https://releases.example.net:8443/base
   customer_id_file: secrets/id
   customer_id_param: ID
   hash: md5
@@ -173,7 +173,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		"inherited stall": s.List.StallTimeout, "mixed retry": s.ReverseGeo.Retry, "insecure": s.Property.AllowInsecureHTTP,
 	}
 	want := map[string]any{
-		"data_dir": filepath.Join(wd, "mirror"), "url": "https://user:pass@releases.example.net:8443/base?tenant=7", "param": "ID", "hash": manifest.MD5,
+		"data_dir": filepath.Join(wd, "mirror"), "url": "https://releases.example.net:8443/base", "param": "ID", "hash": manifest.MD5,
 		"ca_file": filepath.Join(dir, "roots.pem"), "stall": time.Minute, "retry": Retry{time.Second, time.Second, time.Hour}, "min_rate": MinRate{2 << 10, 3 * time.Minute}, "schedule": "CRON_TZ=America/Los_Angeles 0 3 * * *",
 		"jitter": time.Duration(0), "recheck": 12 * time.Hour, "transfers": Transfers{64, 16, rate.Always(50 << 20), 10 * time.Second, true}, "retain": 0, "retain_for": time.Duration(0),
 		"scrub": "0 4 * * SUN", "scrub rate": int64(0), "keep": Guards{MinKeepRatio: 1, MinBytesRatio: 0.25, MaxFileShrink: 0.5}, "proxy": "http://me:pw@proxy.example.net:3128", "pair": []string{filepath.Join(dir, "own.pem"), "/etc/syncd/own.key"},
@@ -252,7 +252,7 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 		{"name missing", names("{release: latest}"), []string{"2:14 manifests[0].name: is missing"}},
 		{"all found, by position", "data_dir: ''\nmanifests:\n  - name: a\n    os: [b/c, '']\njitter: x\nsource: {url: 'ftp://h'}\nretain: -1\n", []string{
 			"1:11 data_dir: is empty", "4:10 manifests[0].os[0]: is not a plain word", "4:15 manifests[0].os[1]: is not a plain word",
-			"5:9 jitter: is not a duration", "6:15 source.url: is not an http or https URL", "7:9 retain: is out of range"}},
+			"5:9 jitter: is not a duration", "6:15 source.url: is not an http or https URL", "7:9 retain: is out of range: -1"}},
 
 		{"url empty", url(""), []string{"1:15 source.url: is empty"}},
 		{"url relative", url("/a"), []string{"1:15 source.url: is not an http or https URL"}},
@@ -265,6 +265,11 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 		{"url with the id", url("https://h/?a=b&ID=x"), []string{"1:15 source.url: its query holds the Customer ID's parameter"}},
 		{"url with the id, escaped", url("https://h/?%69d=x"), []string{"1:15 source.url: its query holds the Customer ID's parameter"}},
 		{"url with another id param", "source: {url: \"https://h/?key=1\", customer_id_param: Key}\nmanifests: [{name: a}]\n", []string{"1:15 source.url: its query holds the Customer ID's parameter"}},
+		{"url with a user", url("https://me@h"), []string{"1:15 source.url: has a user or a password"}},
+		{"url with password and query", url("https://me:S3cret@h/?token=S3cret"), []string{"1:15 source.url: has a user or a password"}},
+		{"url with a query", url("https://h/?token=S3cret"), []string{"1:15 source.url: has a query"}},
+		{"url with an empty query", url("https://h/?"), []string{"1:15 source.url: has a query"}},
+		{"service with a query", top("services: {autocomplete: {jsonp_url: 'https://h?a=1'}}"), []string{"5:38 services.autocomplete.jsonp_url: has a query"}},
 		{"url insecure", url("http://h"), []string{"1:15 source.url: plain http to a host that is not loopback is insecure: the Customer ID would travel unencrypted"}},
 		{"url localhost lookalike", url("http://localhost.example"), []string{"1:15 source.url: plain http to a host that is not loopback is insecure: the Customer ID would travel unencrypted"}},
 
@@ -291,35 +296,35 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 		{"key of a service alone", top("services: {list: {client_key: a}}"), []string{"5:31 services.list.client_key: its certificate is missing"}},
 		{"scrub schedule", top("scrub: {schedule: weekly}"), []string{"5:19 scrub.schedule: is not a schedule"}},
 		{"scrub rate", top("scrub: {rate: fast}"), []string{"5:15 scrub.rate: is not a size"}},
-		{"bytes ratio", top("guards: {min_bytes_ratio: 2}"), []string{"5:27 guards.min_bytes_ratio: is not a number from 0 to 1"}},
+		{"bytes ratio", top("guards: {min_bytes_ratio: 2}"), []string{"5:27 guards.min_bytes_ratio: is not a number from 0 to 1: 2"}},
 		{"retry relation", source("retry: {initial_interval: 2s, max_interval: 1s}"), []string{"3:29 source.retry.initial_interval: is longer than max_interval"}},
 		{"retry below default", source("retry: {max_interval: 1ms}"), []string{"3:25 source.retry.max_interval: is shorter than initial_interval"}},
 		{"retry, one bad", source("retry: {initial_interval: 1h, max_interval: x}"), []string{"3:47 source.retry.max_interval: is not a duration"}},
 		{"retry a word", source("retry: 5s"), []string{"3:10 source.retry: must be a mapping"}},
 
-		{"audit without unit", top("audit: {keep: 2}"), []string{"5:15 audit.keep: is not a duration"}},
-		{"audit for too many years", top("audit: {keep: 101y}"), []string{"5:15 audit.keep: is not a duration"}},
-		{"duration without unit", top("jitter: 30"), []string{"5:9 jitter: is not a duration"}},
-		{"duration negative", top("retain_for: -1s"), []string{"5:13 retain_for: is negative"}},
+		{"audit without unit", top("audit: {keep: 2}"), []string{"5:15 audit.keep: is not a duration: 2"}},
+		{"audit for too many years", top("audit: {keep: 101y}"), []string{"5:15 audit.keep: is not a duration: 101y"}},
+		{"duration without unit", top("jitter: 30"), []string{"5:9 jitter: is not a duration: 30"}},
+		{"duration negative", top("retain_for: -1s"), []string{"5:13 retain_for: is negative: -1s"}},
 		{"duration nothing", top("jitter:"), []string{"5:1 jitter: is not a duration"}},
 		{"duration a list", top("jitter: [1s]"), []string{"5:9 jitter: must be one value"}},
 		{"recheck 0", top("recheck_interval: 0"), []string{"5:19 recheck_interval: must be longer than 0"}},
-		{"files", top("transfers: {files: 65, segments: 0}"), []string{"5:20 transfers.files: is out of range", "5:34 transfers.segments: is out of range"}},
-		{"files a fraction", top("transfers: {files: 1.5}"), []string{"5:20 transfers.files: is not a whole number"}},
+		{"files", top("transfers: {files: 65, segments: 0}"), []string{"5:20 transfers.files: is out of range: 65", "5:34 transfers.segments: is out of range: 0"}},
+		{"files a fraction", top("transfers: {files: 1.5}"), []string{"5:20 transfers.files: is not a whole number: 1.5"}},
 		{"min_rate over", source("min_rate: {over: 0s}"), []string{"3:20 source.min_rate.over: must be longer than 0"}},
 		{"min_rate one value", source("min_rate: 1KiB"), []string{"3:13 source.min_rate: must be a mapping"}},
 		{"bandwidth", top("transfers: {bandwidth: fast}"), []string{"5:24 transfers.bandwidth: is not a size"}},
-		{"bandwidth negative", top("transfers: {bandwidth: -5MiB}"), []string{"5:24 transfers.bandwidth: is not a size"}},
-		{"bandwidth huge", top("transfers: {bandwidth: 15EiB}"), []string{"5:24 transfers.bandwidth: is too large"}},
-		{"bandwidth tiny", top("transfers: {bandwidth: 0.1B}"), []string{"5:24 transfers.bandwidth: is less than one byte per second"}},
+		{"bandwidth negative", top("transfers: {bandwidth: -5MiB}"), []string{"5:24 transfers.bandwidth: is not a size: -5MiB"}},
+		{"bandwidth huge", top("transfers: {bandwidth: 15EiB}"), []string{"5:24 transfers.bandwidth: is too large: 15EiB"}},
+		{"bandwidth tiny", top("transfers: {bandwidth: 0.1B}"), []string{"5:24 transfers.bandwidth: is less than one byte per second: 0.1B"}},
 		{"timetable time", top("transfers: {bandwidth: '8:00,20MiB'}"), []string{"5:24 transfers.bandwidth: has an entry whose time is not HH:MM"}},
 		{"timetable day", top("transfers: {bandwidth: 'Mo-08:00,20MiB'}"), []string{"5:24 transfers.bandwidth: has an entry whose day is not one of Mon, Tue, Wed, Thu, Fri, Sat and Sun"}},
 		{"timetable rate", top("transfers: {bandwidth: '08:00,fast 18:00,off'}"), []string{"5:24 transfers.bandwidth: is not a size"}},
 		{"timetable without a unit", top("transfers: {bandwidth: '08:00,512 18:00,off'}"), []string{"5:24 transfers.bandwidth: has an entry whose rate has no unit, where rclone means KiB"}},
 		{"timetable twice", top("transfers: {bandwidth: '08:00,1MiB 08:00,off'}"), []string{"5:24 transfers.bandwidth: has two entries for the same time"}},
-		{"ratio", top("guards: {min_keep_ratio: 1.1}"), []string{"5:26 guards.min_keep_ratio: is not a number from 0 to 1"}},
-		{"file shrink", top("guards: {max_file_shrink: 0.9}"), []string{"5:27 guards.max_file_shrink: is not a percentage above 0%"}},
-		{"file shrink of nothing", top("guards: {max_file_shrink: 0%}"), []string{"5:27 guards.max_file_shrink: is not a percentage above 0%"}},
+		{"ratio", top("guards: {min_keep_ratio: 1.1}"), []string{"5:26 guards.min_keep_ratio: is not a number from 0 to 1: 1.1"}},
+		{"file shrink", top("guards: {max_file_shrink: 0.9}"), []string{"5:27 guards.max_file_shrink: is not a percentage above 0%: 0.9"}},
+		{"file shrink of nothing", top("guards: {max_file_shrink: 0%}"), []string{"5:27 guards.max_file_shrink: is not a percentage above 0%: 0%"}},
 		{"ratio nan", top("guards: {min_keep_ratio: nan}"), []string{"5:26 guards.min_keep_ratio: is not a number from 0 to 1"}},
 		{"listen", top("http: {listen: 9797}"), []string{"5:16 http.listen: is not host:port"}},
 		{"listen port", top("http: {listen: 'a:65536'}"), []string{"5:16 http.listen: is not host:port"}},
@@ -327,7 +332,15 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 
 		{"schedule", top("schedule: hourly"), []string{"5:11 schedule: is not a schedule"}},
 		{"schedule empty", top("schedule: ''"), []string{"5:11 schedule: is not a schedule"}},
-		{"schedule with seconds", top("schedule: 0 0 3 * * *"), []string{"5:11 schedule: is not a schedule"}},
+		{"schedule of four fields", top("schedule: 0 3 * *"), []string{"5:11 schedule: is not a schedule: it has 4 fields and not 5"}},
+		{"schedule minute", top("schedule: 61 3 * * *"), []string{"5:11 schedule: is not a schedule: its field 1, the minute, is wrong: 61"}},
+		{"schedule hour", top("schedule: 0 25 * * *"), []string{"5:11 schedule: is not a schedule: its field 2, the hour, is wrong: 25"}},
+		{"schedule day", top("schedule: 0 3 32 * *"), []string{"5:11 schedule: is not a schedule: its field 3, the day of the month, is wrong: 32"}},
+		{"schedule month", top("schedule: CRON_TZ=UTC 0 3 * S3cret *"), []string{"5:11 schedule: is not a schedule: its field 4, the month, is wrong"}},
+		{"schedule weekday", top("schedule: 0 3 * * 8"), []string{"5:11 schedule: is not a schedule: its field 5, the day of the week, is wrong: 8"}},
+		{"schedule word", top("schedule: '@dayly'"), []string{"5:11 schedule: is not a schedule: cron has no such word after the @"}},
+		{"data_dir the root", top("data_dir: /srv/.."), []string{"5:11 data_dir: is the root of a file system"}},
+		{"schedule with seconds", top("schedule: 0 0 3 * * *"), []string{"5:11 schedule: is not a schedule: it has 6 fields and not 5"}},
 		{"schedule never", entry("schedule: 0 0 30 2 *"), []string{"5:15 manifests[0].schedule: never runs: its date does not exist"}},
 		{"schedule zone", entry("schedule: CRON_TZ=Mars/Olympus 0 3 * * *"), []string{"5:15 manifests[0].schedule: its time zone does not exist"}},
 		{"schedule zone alone", top("schedule: CRON_TZ=UTC"), []string{"5:11 schedule: has a time zone and nothing else"}},
@@ -345,10 +358,10 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 		{"name but for case", names("{name: a}, {name: A}"), []string{"2:31 manifests[1].name: manifests[0] has the same name (case is ignored)"}},
 		{"name of a record", names("{name: a.json}, {name: A}"), []string{"2:20 manifests[0].name: is the name of a file that belongs to manifests[1]"}},
 		{"name of a sum file", names("{name: a}, {name: a.SHA256SUMS}"), []string{"2:31 manifests[1].name: is the name of a file that belongs to manifests[0]"}},
-		{"release month", entry("release: 2026.13"), []string{"5:14 manifests[0].release: is not a release"}},
-		{"release short month", entry("release: 2026.1"), []string{"5:14 manifests[0].release: is not a release"}},
-		{"release quarter", entry("release: 2026.Q5"), []string{"5:14 manifests[0].release: is not a release"}},
-		{"release period", entry("release: 2026.B7"), []string{"5:14 manifests[0].release: is not a release"}},
+		{"release month", entry("release: 2026.13"), []string{"5:14 manifests[0].release: is not a release: 2026.13"}},
+		{"release short month", entry("release: 2026.1"), []string{"5:14 manifests[0].release: is not a release: 2026.1"}},
+		{"release quarter", entry("release: 2026.Q5"), []string{"5:14 manifests[0].release: is not a release: 2026.Q5"}},
+		{"release period", entry("release: 2026.B7"), []string{"5:14 manifests[0].release: is not a release: 2026.B7"}},
 		{"release null", entry("release: ~"), []string{"5:14 manifests[0].release: is not a release"}},
 		{"filter a mapping", entry("os: {LINUX: true}"), []string{"5:10 manifests[0].os: must be a list"}},
 		{"filter nested", entry("os: [[LINUX]]"), []string{"5:10 manifests[0].os[0]: must be one value"}},
@@ -563,7 +576,6 @@ func TestWarningsNameUnsafeSettings(t *testing.T) {
 		{"id, group", inline, 0o640, []string{"3:16: source.customer_id: is a secret, and this file can be read by its group or by others; chmod 600 the file, or use customer_id_file"}},
 		{"id, others", inline, 0o604, []string{"3:16: source.customer_id: is a secret, and this file can be read by its group or by others; chmod 600 the file, or use customer_id_file"}},
 		{"no id, others", minimal, 0o644, nil},
-		{"password, others", strings.Replace(minimal, "https://", "https://u:p@", 1), 0o644, []string{"2:8: source.url: is a secret, and this file can be read by its group or by others; chmod 600 the file, or use customer_id_file"}},
 		{"insecure", strings.Replace(minimal, "url: https", "allow_insecure_http: true\n  url: http", 1), 0o644, []string{"3:8: source.url: plain http is insecure: the Customer ID travels unencrypted; use https"}},
 	}
 	for _, tt := range tests {
@@ -629,7 +641,7 @@ func TestSampleConfigShowsEveryKeyWithItsDefault(t *testing.T) {
 	must(t, err)
 	mustLoad(t, uncommented(string(text)))
 	want := Default()
-	want.Path, want.Source.URL, want.Source.Credential = c.Path, c.Source.URL, c.Source.Credential
+	want.Path, want.place, want.Source.URL, want.Source.Credential = c.Path, c.place, c.Source.URL, c.Source.Credential
 	want.Services.inherit(want.Source)
 	want.Manifests = []Manifest{{Name: "dq_addr_data", Release: "latest", Schedule: want.Schedule}}
 	if a, b := fmt.Sprintf("%+v", *want), fmt.Sprintf("%+v", *c); a != b {

@@ -261,7 +261,7 @@ func parseEvent(text string) (string, *document.Fault) {
 func parseHookTimeout(text string) (time.Duration, *document.Fault) {
 	timeout, f := parsePositiveDuration(text)
 	if f == nil && timeout > maxHookTimeout {
-		return 0, document.Refuse("is longer than an hour", "let the program do longer work in the background, by a service of its own")
+		return 0, refuseNumber(text, "is longer than an hour", "let the program do longer work in the background, by a service of its own")
 	}
 	return timeout, f
 }

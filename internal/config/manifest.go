@@ -176,7 +176,7 @@ func parseName(text string) (string, *document.Fault) {
 func parseRelease(text string) (manifest.Release, *document.Fault) {
 	release, err := manifest.ParseRelease(text)
 	if err != nil {
-		return "", document.Refuse("is not a release", "use latest, a month such as 2026.10, a quarter such as 2026.Q4 or a two-month period such as 2026.B5")
+		return "", refuseNumber(text, "is not a release", "use latest, a month such as 2026.10, a quarter such as 2026.Q4 or a two-month period such as 2026.B5")
 	}
 	return release, nil
 }

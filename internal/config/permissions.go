@@ -33,7 +33,7 @@ func parseFileMode(text string) (fs.FileMode, *document.Fault) {
 	mode, ok := parseMode(text)
 	switch {
 	case !ok:
-		return 0, document.Refuse("is not an octal mode", next)
+		return 0, refuseNumber(text, "is not an octal mode", next)
 	case mode&0o222 != 0:
 		return 0, document.Refuse("lets someone write: published files never change", next)
 	case mode&0o400 == 0:
@@ -48,7 +48,7 @@ func parseDirectoryMode(text string) (fs.FileMode, *document.Fault) {
 	mode, ok := parseMode(text)
 	switch {
 	case !ok:
-		return 0, document.Refuse("is not an octal mode", next)
+		return 0, refuseNumber(text, "is not an octal mode", next)
 	case mode&0o022 != 0:
 		return 0, document.Refuse("lets others write: only syncd may change the mirror", next)
 	case mode&0o700 != 0o700:

@@ -156,7 +156,7 @@ const minGrace = time.Hour
 func parseGrace(text string) (time.Duration, *document.Fault) {
 	grace, f := parseLongDuration(text)
 	if f == nil && grace < minGrace {
-		return 0, document.Refuse("is under an hour", "followers must be able to finish their downloads: use a form such as 72h or 3d")
+		return 0, refuseNumber(text, "is under an hour", "followers must be able to finish their downloads: use a form such as 72h or 3d")
 	}
 	return grace, f
 }
@@ -167,7 +167,7 @@ const minLease, maxLease = 5 * time.Second, time.Hour
 func parseLease(text string) (time.Duration, *document.Fault) {
 	lease, f := parseDuration(text)
 	if f == nil && lease != 0 && (lease < minLease || lease > maxLease || lease%time.Second != 0) {
-		return 0, document.Refuse("is not a number of seconds from 5s to 1h", "use a form such as 60s")
+		return 0, refuseNumber(text, "is not a number of seconds from 5s to 1h", "use a form such as 60s")
 	}
 	return lease, f
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 	"time"
 	_ "time/tzdata" // a container image may have no zones, and CRON_TZ= needs them
@@ -72,13 +73,41 @@ func parseSchedule(text string) (Schedule, *document.Fault) {
 	}
 	parsed, err := cron.ParseStandard(text)
 	if err != nil || when == "" {
-		return Schedule{}, document.Refuse("is not a schedule", `use cron's five fields such as "0 3 * * *", or "@every 1h"`)
+		return Schedule{}, scheduleFault(when)
 	}
 	s := Schedule{text: text, cron: withDaylight(parsed)}
 	if s.Next(time.Now()).IsZero() {
 		return Schedule{}, document.Refuse("never runs: its date does not exist", "check its day and month")
 	}
 	return s, nil
+}
+
+// cronFields are the fields of a schedule in cron's order, each with its values.
+var cronFields = []struct{ name, values string }{
+	{"minute", "0 to 59"}, {"hour", "0 to 23"}, {"day of the month", "1 to 31"},
+	{"month", "1 to 12, or JAN to DEC"}, {"day of the week", "0 to 6, or SUN to SAT"},
+}
+
+// scheduleFault says which field of a schedule is wrong.
+func scheduleFault(when string) *document.Fault {
+	const form = `use cron's five fields such as "0 3 * * *", or "@every 1h"`
+	fields := strings.Fields(when)
+	switch {
+	case strings.HasPrefix(when, "@"):
+		return document.Refuse("is not a schedule: cron has no such word after the @", "use @every with a duration, @hourly, @daily, @weekly, @monthly or @yearly")
+	case len(fields) < 2:
+		return document.Refuse("is not a schedule", form)
+	case len(fields) != len(cronFields):
+		return document.Refuse(fmt.Sprintf("is not a schedule: it has %d fields and not %d", len(fields), len(cronFields)), form)
+	}
+	for i, field := range fields {
+		alone := []string{"*", "*", "*", "*", "*"}
+		alone[i] = field
+		if _, err := cron.ParseStandard(strings.Join(alone, " ")); err != nil {
+			return refuseNumber(field, fmt.Sprintf("is not a schedule: its field %d, the %s, is wrong", i+1, cronFields[i].name), "use "+cronFields[i].values)
+		}
+	}
+	return document.Refuse("is not a schedule", form)
 }
 
 // checkZone checks the time zone and returns the rest. The cron library panics on a

@@ -95,7 +95,7 @@ func parseKeepMax(text string) (int64, *document.Fault) {
 	n, err := humanize.ParseBytes(text)
 	switch next := `use a form such as 50GiB, "" for a tenth of the file system, or 0 for no limit`; {
 	case err != nil:
-		return 0, document.Refuse("is not a size", next)
+		return 0, refuseNumber(text, "is not a size", next)
 	case n > math.MaxInt64:
 		return 0, document.Refuse("is too large", next)
 	}

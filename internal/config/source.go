@@ -1,10 +1,12 @@
 package config
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 	"time"
 
+	"syncd/internal/clients/certificate"
 	"syncd/internal/clients/origin"
 	"syncd/internal/config/document"
 	"syncd/internal/manifest"
@@ -41,7 +43,7 @@ func parseReport(text string) (Report, *document.Fault) {
 
 // Connection holds how to reach a service of the provider.
 type Connection struct {
-	URL               *url.URL // nil when not configured; may hold a password or a query: show it with transport.PublicURL only
+	URL               *url.URL // nil when not configured; has no user and no query after Load
 	Credential        Credential
 	CustomerIDParam   string   // the query parameter that carries the Customer ID of GETs
 	CAFile            string   // absolute after Load, "" = only the system's roots
@@ -128,6 +130,31 @@ func (d *decoder) checkConnection(path string, c Connection) {
 	checkRetry(d.Decoder, path, c.Retry)
 }
 
+// Located names the key and its place in an error about a certificate file of a section,
+// such as source. Other errors stay as they are. A service has the files of source, unless
+// it names its own.
+func (c *Config) Located(section string, err error) error {
+	file, ok := errors.AsType[*certificate.FileError](err)
+	if !ok {
+		return err
+	}
+	key := section + "." + file.Key
+	if service := c.Services.ByKey(strings.TrimPrefix(section, "services.")); service != nil && service.sharesFiles(c.Source.Connection, file.Key) {
+		key = "source." + file.Key
+	}
+	located := c.At(key).Error(c.Path, file.Path+" "+file.Problem, file.Next)
+	located.Cause = file.Unwrap()
+	return located
+}
+
+// sharesFiles is true when a connection has the file of another one for a key.
+func (c Connection) sharesFiles(other Connection, key string) bool {
+	if key == "ca_file" {
+		return c.CAFile == other.CAFile
+	}
+	return c.ClientCert == other.ClientCert && c.ClientKey == other.ClientKey
+}
+
 // checkProxy notes a password in a proxy's address.
 func (d *decoder) checkProxy(path string, proxy *url.URL) {
 	if proxy != nil && proxy.User != nil && d.IsSet(path) {
@@ -153,11 +180,16 @@ func (d *decoder) checkURL(path string, u *url.URL, s Connection) {
 	if u == nil {
 		return
 	}
-	if u.User != nil {
-		d.secrets = append(d.secrets, d.Place(path))
-	}
-	if d.Valid("source.customer_id_param") && queryHas(u, s.CustomerIDParam) {
+	switch {
+	case d.Valid("source.customer_id_param") && queryHas(u, s.CustomerIDParam):
 		d.Fail(path, "its query holds the Customer ID's parameter", "remove it and use customer_id_file")
+		return
+	case u.User != nil:
+		d.Fail(path, "has a user or a password", "remove the text before the @: the services know a Customer ID only")
+		return
+	case u.RawQuery != "" || u.ForceQuery:
+		d.Fail(path, "has a query", "remove the ? and the text after it")
+		return
 	}
 	if u.Scheme != "http" || origin.IsLoopback(u.Hostname()) {
 		return

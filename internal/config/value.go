@@ -18,16 +18,29 @@ import (
 )
 
 // The parsers of single values. A fault never holds the input, nor an error of the
-// standard library, which quotes the input.
+// standard library, which quotes the input: by mistake it may be a secret. The exception is
+// a number that is too short for one.
+
+// shortNumber is a number with or without a unit, or a release: no Customer ID has the form
+// of one.
+var shortNumber = regexp.MustCompile(`^(-?[0-9]{1,3}(\.[0-9]{1,3})?(%|[A-Za-z]{0,3}| [A-Za-z]{1,7})|20[0-9]{2}[.-][0-9QB]{1,2})$`)
+
+// refuseNumber returns a fault that names a short number.
+func refuseNumber(text, problem, suggestion string) *document.Fault {
+	if shortNumber.MatchString(text) {
+		problem += ": " + text
+	}
+	return document.Refuse(problem, suggestion)
+}
 
 // parseDuration accepts a duration in Go's form that is not negative.
 func parseDuration(text string) (time.Duration, *document.Fault) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return 0, document.Refuse("is not a duration", "use a form such as 30s, 5m or 24h")
+		return 0, refuseNumber(text, "is not a duration", "use a form such as 30s, 5m or 24h")
 	case d < 0:
-		return 0, document.Refuse("is negative", "use a form such as 30s, 5m or 24h")
+		return 0, refuseNumber(text, "is negative", "use a form such as 30s, 5m or 24h")
 	}
 	return d, nil
 }
@@ -68,7 +81,7 @@ const nextRate = `use a form such as 50MiB, or "" for no limit`
 func parseRate(text string) (int64, *document.Fault) {
 	rate, err := rate.ParseRate(text)
 	if err != nil {
-		return 0, document.Refuse(err.Error(), nextRate)
+		return 0, refuseNumber(text, err.Error(), nextRate)
 	}
 	return rate, nil
 }
@@ -77,7 +90,7 @@ func parseRate(text string) (int64, *document.Fault) {
 func parseBandwidth(text string) (rate.Timetable, *document.Fault) {
 	t, err := rate.Parse(text)
 	if err != nil {
-		return rate.Timetable{}, document.Refuse(err.Error(), nextRate+`, or a timetable such as "08:00,20MiB 18:00,off"`)
+		return rate.Timetable{}, refuseNumber(text, err.Error(), nextRate+`, or a timetable such as "08:00,20MiB 18:00,off"`)
 	}
 	return t, nil
 }
@@ -99,9 +112,9 @@ func integer(low, high int) func(string) (int, *document.Fault) {
 		next := fmt.Sprintf("use a whole number from %d to %d", low, high)
 		switch {
 		case err != nil:
-			return 0, document.Refuse("is not a whole number", next)
+			return 0, refuseNumber(text, "is not a whole number", next)
 		case n < low || n > high:
-			return 0, document.Refuse("is out of range", next)
+			return 0, refuseNumber(text, "is out of range", next)
 		}
 		return n, nil
 	}
@@ -111,7 +124,7 @@ func integer(low, high int) func(string) (int, *document.Fault) {
 func parseRatio(text string) (float64, *document.Fault) {
 	ratio, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(ratio >= 0 && ratio <= 1) { // also refuses NaN
-		return 0, document.Refuse("is not a number from 0 to 1", "use a form such as 0.5")
+		return 0, refuseNumber(text, "is not a number from 0 to 1", "use a form such as 0.5")
 	}
 	return ratio, nil
 }
@@ -121,7 +134,7 @@ func parseRatio(text string) (float64, *document.Fault) {
 func parseShrink(text string) (float64, *document.Fault) {
 	share, f := parsePercent(text)
 	if f != nil || share == 0 {
-		return 0, document.Refuse("is not a percentage above 0%", `use a form such as "90%", or "100%" to accept any`)
+		return 0, refuseNumber(text, "is not a percentage above 0%", `use a form such as "90%", or "100%" to accept any`)
 	}
 	return share, nil
 }
@@ -254,6 +267,16 @@ func absolute(text string) (string, *document.Fault) {
 		return "", document.Refuse("cannot be made absolute: the working directory is gone", "use an absolute path such as /var/lib/syncd")
 	}
 	return path, nil
+}
+
+// parseDataDir refuses the root of a file system: a mirror's folders do not belong there,
+// and the owner of the root, which syncd becomes, is root.
+func parseDataDir(text string) (string, *document.Fault) {
+	path, f := absolute(text)
+	if f == nil && filepath.Dir(path) == path {
+		return "", document.Refuse("is the root of a file system", "name a folder of its own, such as /var/lib/syncd")
+	}
+	return path, f
 }
 
 // besideConfig resolves a path against the directory of the configuration file. ""

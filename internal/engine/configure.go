@@ -53,11 +53,11 @@ type connection struct {
 func (e *Engine) Configure(cfg *config.Config) error {
 	next := &active{config: cfg}
 	if err := next.prepareHooks(cfg); err != nil {
-		return err
+		return cfg.Located("source", err)
 	}
 	var err error
 	if next.source, next.id, err = e.connect(cfg); err != nil {
-		return err
+		return cfg.Located("source", err)
 	}
 	if next.publisher, err = e.uploads.prepare(cfg); err != nil {
 		next.source.close()

@@ -241,5 +241,6 @@ func connectService(a *cli.App, name string) (*service.Client, error) {
 		return nil, err
 	}
 	a.Secrets.Add(id.Reveal())
-	return service.Connect(name, cfg.Services.Prefix, a.ClientConfig(*s, id), s.JSONPURL)
+	client, err := service.Connect(name, cfg.Services.Prefix, a.ClientConfig(*s, id), s.JSONPURL)
+	return client, cfg.Located("services."+name, err)
 }

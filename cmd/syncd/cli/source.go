@@ -45,7 +45,7 @@ func (a *App) Connect() (*config.Config, Source, error) {
 	}
 	carrier, err := transport.New(a.ForPerson(engine.SourceConfig(cfg.Source, id)))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, cfg.Located("source", err)
 	}
 	return cfg, SourceOver(cfg, carrier), nil
 }

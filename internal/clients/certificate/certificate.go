@@ -4,12 +4,28 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
 
 	"syncd/internal/disk/fsops"
 )
+
+// FileError says that a file of a connection cannot be used. Key names its setting. The
+// error quotes nothing from the file.
+type FileError struct {
+	Key, Path string // ca_file, client_cert or client_key
+	Problem   string
+	Next      string
+
+	cause error // of the operating system, or nil
+}
+
+func (e *FileError) Error() string {
+	return e.Key + " " + e.Path + " " + e.Problem + ": " + e.Next
+}
+
+// Unwrap returns the cause.
+func (e *FileError) Unwrap() error { return e.cause }
 
 // maxFile limits each file; the system's roots have a quarter of a megabyte.
 const maxFile = 16 << 20
@@ -29,7 +45,7 @@ func Roots(caFile string) (*x509.CertPool, error) {
 		roots = x509.NewCertPool()
 	}
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("ca_file %s holds no PEM certificate: name a file with at least one", caFile)
+		return nil, &FileError{Key: "ca_file", Path: caFile, Problem: "holds no PEM certificate", Next: "name a file with at least one"}
 	}
 	return roots, nil
 }
@@ -50,8 +66,10 @@ func Client(certFile, keyFile string) (*tls.Certificate, error) {
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return nil, fmt.Errorf("client_cert %s and client_key %s: %s: name PEM files with a certificate and its unencrypted key",
-			certFile, keyFile, strings.TrimPrefix(err.Error(), "tls: "))
+		return nil, &FileError{
+			Key: "client_cert", Path: certFile, Problem: "and client_key " + keyFile + ": " + strings.TrimPrefix(err.Error(), "tls: "),
+			Next: "name PEM files with a certificate and its unencrypted key",
+		}
 	}
 	return &pair, nil
 }
@@ -65,5 +83,5 @@ func read(key, path, next string) ([]byte, error) {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}
-	return nil, fmt.Errorf("%s %s cannot be read: %w: %s", key, path, err, next)
+	return nil, &FileError{Key: key, Path: path, Problem: "cannot be read: " + err.Error(), Next: next, cause: err}
 }

@@ -155,10 +155,10 @@ func TestMissingCAFileFailsConfigCheck(t *testing.T) {
 	h := e2e.NewHost(t)
 	h.Settings.Source = "ca_file: absent.pem"
 	h.Configure()
-	h.Contains("stderr", h.Expect(2, "config", "check").Stderr, "syncd.yaml: source: ca_file ", "no such file", ": name a PEM file")
+	h.Contains("stderr", h.Expect(2, "config", "check").Stderr, "syncd.yaml:", ": source.ca_file: ", "absent.pem cannot be read", "no such file", "; name a PEM file")
 	h.Settings.Source = ""
 	h.ConfigureWith("services: {list: {url: 'https://list.example.net', ca_file: absent.pem}, property: {url: 'https://property.example.net'}}")
-	h.Contains("stderr", h.Expect(2, "config", "check").Stderr, "services.list: ca_file ", "no such file")
+	h.Contains("stderr", h.Expect(2, "config", "check").Stderr, "services.list.ca_file: ", "no such file")
 	h.ConfigureWith("services: {autocomplete: {jsonp_url: 'https://autocomplete.example.net/jsonp'}}")
 	h.Expect(0, "config", "check")
 }
@@ -191,8 +191,8 @@ func TestFIFOsAndFoldersAreRefusedAndNotWaitedFor(t *testing.T) {
 			h.Contains("stderr", h.Expect(2, "config", "check").Stderr, "source.customer_id_file", "not a regular file")
 			h.Settings.ID, h.Settings.Source = "customer_id_file: id", "ca_file: special"
 			h.Configure()
-			h.Contains("stderr", h.Expect(2, "config", "check").Stderr, "source: ca_file", "not a regular file")
-			h.Expect(1, "releases", "dq_addr_data")
+			h.Contains("stderr", h.Expect(2, "config", "check").Stderr, "source.ca_file: ", "not a regular file")
+			h.Expect(2, "releases", "dq_addr_data")
 			h.Settings.Source = ""
 			h.Configure()
 			text := h.Read("syncd.yaml")
