@@ -124,7 +124,7 @@ func (op *activation) Settle(o Outcome) (*Commit, error) {
 		op.result.Manifests = append(op.result.Manifests, resultOf(record, report.Updated))
 	}
 	for _, name := range slices.Sorted(maps.Keys(op.stay)) {
-		op.result.Manifests = append(op.result.Manifests, stayResult(o.After.Records[name], name, op.stay[name]))
+		op.result.Manifests = append(op.result.Manifests, stayResult(o.After.Records[name], name, string(op.Staging.Get(name).Release), op.stay[name]))
 	}
 	changes := store.Changes{Manifests: map[string]store.Manifest{}}
 	op.noteLive(o.Change.Set, &changes)

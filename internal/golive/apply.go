@@ -273,9 +273,16 @@ func (t *Tree) showManifests(r Commit, o Outcome) {
 	}
 }
 
-// EntryOf is the entry of an operation in the history.
+// EntryOf is the entry of an operation in the history. A release that was not taken stands
+// there under its own name, not under that of the served one.
 func EntryOf(trigger string, started time.Time, result report.Sync) report.HistoryEntry {
 	now := time.Now().UTC()
+	result.Manifests = slices.Clone(result.Manifests)
+	for i := range result.Manifests {
+		if m := &result.Manifests[i]; m.Tried != "" {
+			m.Release, m.Revision = m.Tried, ""
+		}
+	}
 	return report.HistoryEntry{Time: now, Trigger: trigger, DurationSeconds: now.Sub(started).Seconds(), Sync: result}
 }
 

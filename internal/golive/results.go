@@ -16,10 +16,10 @@ func resultOf(record mirror.Record, result report.Result) report.ManifestResult 
 
 // stayResult is the outcome of a manifest that stays as it is, although its staged revision
 // was to go live.
-func stayResult(served mirror.Record, name string, why error) report.ManifestResult {
+func stayResult(served mirror.Record, name, tried string, why error) report.ManifestResult {
 	result := report.ManifestResult{
 		Name: name, Release: string(served.Release), Revision: served.Revision, Result: report.Failed,
-		Reason: string(refusal.ReasonOf(why)), Error: report.OneLine(why.Error()),
+		Reason: string(refusal.ReasonOf(why)), Error: report.OneLine(why.Error()), Tried: tried,
 	}
 	if result.Reason != "" {
 		result.Result = report.Refused

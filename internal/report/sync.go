@@ -68,6 +68,8 @@ type ManifestResult struct {
 	Reason          string  `json:"reason"` // of a refusal
 	Error           string  `json:"error"`
 
+	Tried string `json:"tried,omitempty"` // the release that failed or was refused, if it is known
+
 	Staged      *StagedRevision `json:"staged,omitempty"`       // waits to go live
 	NewlyStaged bool            `json:"newly_staged,omitempty"` // since this sync
 

@@ -53,6 +53,7 @@ func (r *run) reportJob(j *job) report.ManifestResult {
 		Result: e.result, DurationSeconds: e.at.Sub(r.started).Seconds(),
 	}
 	if e.err != nil {
+		m.Tried = string(j.release)
 		m.Reason, m.Error = string(refusal.ReasonOf(e.err)), report.OneLine(e.err.Error())
 	}
 	if e.repeated && m.Reason == "" {

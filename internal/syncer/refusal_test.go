@@ -13,6 +13,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
+	"syncd/internal/report/status"
 )
 
 func TestRefusesHashMismatchAfterOneCleanRetry(t *testing.T) {
@@ -423,4 +424,16 @@ func TestTheReasonsMatchTheContract(t *testing.T) {
 		refusal.Downgrade, refusal.NoSpace, refusal.TooLarge, refusal.BadShape, refusal.Insecure, refusal.Gate,
 	}
 	equal(t, "reasons", refusal.Reasons(), want)
+}
+
+func TestARefusedReleaseStandsInTheHistoryUnderItsOwnName(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", october())
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindCorrupt, Host: emulator.HostDownload, Path: "*/b.dat"})
+	result := w.demand()
+	equal(t, "served, tried", [2]string{result.Manifests[0].Release, result.Manifests[0].Tried}, [2]string{"2026.09", "2026.10"})
+	history, err := status.History(w.cfg.Mirror, w.cfg.Store, 1)
+	must(t, err)
+	m := history.Entries[0].Manifests[0]
+	equal(t, "in the history", [4]string{m.Release, m.Revision, m.Tried, string(m.Result)}, [4]string{"2026.10", "", "2026.10", "refused"})
 }
