@@ -7,6 +7,7 @@ import (
 
 	"syncd/internal/clients/origin"
 	"syncd/internal/config"
+	"syncd/internal/golive"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
@@ -65,8 +66,9 @@ func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader
 
 func readStatus(cfg *config.Config, m *mirror.Mirror, state status.StateReader, entries map[string]staging.Revision, progress report.Progress) (report.Status, error) {
 	configured := make([]status.Configured, len(cfg.Manifests))
+	blocked := golive.Blocked(targetsOf(cfg, nil), groupsOf(cfg), m.Current(), entries, time.Now())
 	for i, m := range cfg.Manifests {
-		configured[i] = status.Configured{Name: m.Name, Release: m.Release, Policy: policyOf(m.Activate), Grouped: len(groupsOf(cfg).Of(m.Name)) > 1}
+		configured[i] = status.Configured{Name: m.Name, Release: m.Release, Policy: policyOf(m.Activate), Grouped: len(groupsOf(cfg).Of(m.Name)) > 1, Blocked: blocked[m.Name]}
 	}
 	s, err := status.Read(m, state, origin.Of(cfg.Source.URL), configured, entries, progress)
 	s.Views = status.Views(m.Current(), configuredViews(cfg))

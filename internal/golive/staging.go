@@ -87,12 +87,33 @@ func (q queue) recordsOf(group []string, entries map[string]staging.Revision, no
 	return records, nil
 }
 
-// members describes a group to package staging.
 func (q queue) members(group []string, entries map[string]staging.Revision, now time.Time) []staging.Member {
+	return membersOf(group, q.Targets, q.Mirror.Current(), entries, now)
+}
+
+// Blocked says of each manifest with something staged why not even `syncd activate` gets it
+// live, a gate aside.
+func Blocked(targets Targets, groups Groups, current mirror.Generation, entries map[string]staging.Revision, now time.Time) map[string]string {
+	blocked, left := map[string]string{}, map[string]staging.Revision{}
+	maps.Copy(left, entries)
+	for _, target := range targets {
+		members := membersOf(groups.Of(target.Name), targets, current, left, now)
+		for i := range members {
+			members[i].Gate = staging.Gate{}
+		}
+		if left[target.Name].IsStaged() {
+			blocked[target.Name] = staging.Waits(members, now, true)
+		}
+	}
+	return blocked
+}
+
+// membersOf describes a group. It takes from the entries what went live and is not forgotten yet.
+func membersOf(group []string, targets Targets, current mirror.Generation, entries map[string]staging.Revision, now time.Time) []staging.Member {
 	members := make([]staging.Member, len(group))
-	current := q.Mirror.Current()
 	for i, name := range group {
-		of, served := q.target(name), current.Records[name]
+		served := current.Records[name]
+		of := targets.find(name).With(served.Orders)
 		if entries[name].ID() == served.ID() { // it went live, and is not forgotten yet
 			entries[name] = staging.Revision{}
 		}
@@ -108,14 +129,14 @@ func (q queue) members(group []string, entries map[string]staging.Revision, now 
 // does not bind what the operator forced since, nor another release that is wanted now.
 func heldBack(of Target, served mirror.Record, e staging.Revision, now time.Time) string {
 	if served.Orders.Holds(now) {
-		return "is held until " + served.Orders.HoldUntil.Format(time.RFC3339) + ": `syncd sync --force` ends that"
+		return "is held until " + served.Orders.HoldUntil.Format(time.RFC3339) + ": `syncd hold " + of.Name + " --for 0s` ends that"
 	}
 	hold := served.Held
 	if hold == nil || hold.Setting != of.Release || e.Forced == served.ID() {
 		return ""
 	}
 	if !e.Release.Newer(hold.Release) && e.Expected == hold.Fingerprint {
-		return "is held after a rollback: `syncd sync --force` ends that"
+		return "is held after a rollback: `syncd sync --force " + of.Name + "` ends that"
 	}
 	return ""
 }

@@ -92,11 +92,11 @@ func (e explanation) sentence() string {
 	case e.State == StateFailed:
 		return fmt.Sprintf("the last sync%s failed: %s; %s; %s", of(e.Failing), e.Error, e.serving(), e.next())
 	case e.State == StateHeld && e.HoldUntil != nil:
-		return fmt.Sprintf("held at %s by `syncd hold` until %s, or until `syncd sync --force`; %s", e.Release, e.at(*e.HoldUntil), e.next())
+		return fmt.Sprintf("held at %s by `syncd hold` until %s, or until `syncd hold %s --for 0s`; %s", e.Release, e.at(*e.HoldUntil), e.Name, e.next())
 	case e.State == StateHeld && e.Pin == e.Release:
 		return fmt.Sprintf("held at %s after a rollback from %s, and pinned to it, until `syncd unpin %s`%s; %s", e.Release, e.HeldFrom, e.Name, e.delisted(), e.next())
 	case e.State == StateHeld:
-		return fmt.Sprintf("held at %s after a rollback from %s, until a newer release comes, that one changes, or `syncd sync --force`; %s", e.Release, e.HeldFrom, e.next())
+		return fmt.Sprintf("held at %s after a rollback from %s, until a newer release comes, that one changes, or `syncd sync --force %s`; %s", e.Release, e.HeldFrom, e.Name, e.next())
 	case e.State == StateStaged:
 		return fmt.Sprintf("%s is staged since %s and %s; %s; %s", e.Staged.Release, e.at(e.Staged.Since), e.goesLive(), e.serving(), e.next())
 	case e.State == StatePending && e.Discarded != "":
@@ -110,6 +110,8 @@ func (e explanation) sentence() string {
 // goesLive says when what is staged goes live.
 func (e explanation) goesLive() string {
 	switch {
+	case e.Blocked != "":
+		return "waits: " + e.Blocked
 	case e.OpensAt == nil:
 		return fmt.Sprintf("goes live with `syncd activate %s`", e.Name)
 	case e.OpensAt.After(e.now):

@@ -38,7 +38,7 @@ func TestExplanationOfEachState(t *testing.T) {
 		"pinned to what is not served yet": {m: with(func(m *ManifestStatus) { m.Wanted = "2026.08" }),
 			expect: "pinned to 2026.08, which the next sync will fetch; still serving 2026.10" + since},
 		"held": {m: with(func(m *ManifestStatus) { m.State, m.HeldFrom = StateHeld, "2026.11" }),
-			expect: "held at 2026.10 after a rollback from 2026.11, until a newer release comes, that one changes, or `syncd sync --force`; next check at 2026-10-20 13:00 UTC"},
+			expect: "held at 2026.10 after a rollback from 2026.11, until a newer release comes, that one changes, or `syncd sync --force data`; next check at 2026-10-20 13:00 UTC"},
 		"cooling down": {m: with(func(m *ManifestStatus) { m.CoolingUntil = at(3) }),
 			expect: "cooling down until 2026-10-20 15:00 UTC, as the provider asked; still serving 2026.10"},
 		"cooling down after a failure": {m: with(func(m *ManifestStatus) { m.State, m.CoolingUntil, m.Error = StateFailed, at(3), "status 429" }),
@@ -76,6 +76,10 @@ func TestExplanationOfEachState(t *testing.T) {
 			m.State, m.Staged, m.OpensAt = StateStaged, &StagedRevision{Release: "2026.11", Since: *at(-1)}, &now
 		}),
 			expect: "2026.11 is staged since 2026-10-20 11:00 UTC and goes live with the next sync, or with `syncd activate data`; still serving 2026.10; next check at 2026-10-20 13:00 UTC"},
+		"staged, and held": {m: with(func(m *ManifestStatus) {
+			m.State, m.Staged, m.Blocked = StateStaged, &StagedRevision{Release: "2026.11", Since: *at(-1)}, "data is held"
+		}),
+			expect: "2026.11 is staged since 2026-10-20 11:00 UTC and waits: data is held; still serving 2026.10; next check at 2026-10-20 13:00 UTC"},
 		"staged in a group": {m: with(func(m *ManifestStatus) {
 			m.State, m.Staged, m.OpensAt, m.Grouped = StateStaged, &StagedRevision{Release: "2026.11", Since: *at(-1)}, &now, true
 		}),

@@ -52,6 +52,7 @@ type ManifestStatus struct {
 	Staged      *StagedRevision      `json:"staged"`      // waits to go live; null for nothing
 	Quarantined *QuarantinedRevision `json:"quarantined"` // refused by the gate; null for nothing
 	Grouped     bool                 `json:"-"`           // the configuration has it in a group with others
+	Blocked     string               `json:"-"`           // why not even `syncd activate` gets what is staged live; "" if it does
 	OpensAt     *time.Time           `json:"opens_at"`    // when what is staged goes live by itself; null for `syncd activate` only
 
 	Pin       string     `json:"pin"`                 // the release of `syncd pin`; "" for none

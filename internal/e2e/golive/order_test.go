@@ -7,6 +7,38 @@ import (
 	"syncd/internal/e2e"
 )
 
+// The next step that explain and activate name is one that works.
+func TestHeldAndStagedSaysWhatEndsTheWait(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t, "m", "n")
+	for _, name := range []string{"m", "n"} {
+		h.Month(name, "2026.09", name+" september")
+	}
+	h.ConfigureWith("activate: manual\ngroups: [{name: both, manifests: [m, n]}]\n")
+	if out := h.Expect(0, "explain").Stdout; !strings.Contains(out, "never synced") {
+		t.Errorf("explain said\n%s", out)
+	}
+	h.Sync(0)
+	h.Expect(0, "activate")
+	h.Month("m", "2026.10", "m october")
+	h.Sync(0)
+	blocked := func(why string) {
+		t.Helper()
+		h.Contains("explain", h.Expect(0, "explain", "m").Stdout, "2026.10 is staged since", "waits: "+why)
+		h.Contains("activate", h.Expect(1, "activate", "m").Stderr, why)
+	}
+	blocked("n is at 2026.09, not at 2026.10")
+	h.Month("n", "2026.10", "n october")
+	h.Sync(0)
+	h.Expect(0, "hold", "n", "--for", "1h")
+	blocked("n is held until")
+	h.Contains("explain", h.Expect(0, "explain", "n").Stdout, "`syncd hold n --for 0s` ends that")
+	h.Expect(0, "hold", "n", "--for", "0s")
+	h.Contains("explain", h.Expect(0, "explain", "m").Stdout, "goes live with `syncd activate m`")
+	h.Expect(0, "activate", "m")
+	e2e.Same(h, "group", "m october n october", h.ServedContent("m")+" "+h.ServedContent("n"))
+}
+
 func TestPinHoldAndSkipByCommandWithAndWithoutADaemon(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t, "m")

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -78,7 +79,11 @@ func (p *place) follow(ctx context.Context, source Source, o Options) (changed b
 		}
 	}
 	if !isEqual || o.Thorough || o.TakeOver || o.Mend {
-		if err := p.checkReplaceable(&shown, o); err != nil {
+		err := p.checkReplaceable(&shown, o)
+		if shown.isForeign {
+			err = cmp.Or(p.checkSource(ctx, shown, source), err)
+		}
+		if err != nil {
 			return false, err
 		}
 	}

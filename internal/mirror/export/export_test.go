@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -199,12 +200,30 @@ func TestFolderChangedByHandIsRefused(t *testing.T) {
 			b := newBench(t)
 			b.exports(Options{})
 			b.must(change(b.target.Path))
-			b.refuses(Options{Thorough: true}, "was changed since it was exported", "--take-over refdata")
+			next := "--take-over refdata"
+			if name == "written to" { // it is a hard link to the source's file
+				next = "syncd verify --repair"
+			}
+			b.refuses(Options{Thorough: true}, "was changed since it was exported", next)
 			b.release("2")
 			b.refuses(Options{}, "was changed since it was exported")
 			b.exports(Options{TakeOver: true})
 		})
 	}
+}
+
+// A file of the folder is the mirror's own file: damage through it must not be exported again.
+func TestDamageOfTheSourceIsNotTakenOver(t *testing.T) {
+	b := newBench(t)
+	b.exports(Options{})
+	file := filepath.Join(b.target.Path, "us.dat")
+	b.must(os.Chmod(file, 0o644), os.WriteFile(file, []byte("US!1"), 0o444))
+	for _, o := range []Options{{Thorough: true}, {TakeOver: true}} {
+		b.refuses(o, `"us.dat" is damaged in the mirror`, "`syncd verify --repair` replaces both")
+	}
+	b.must(os.WriteFile(file, []byte("us 1"), 0o444), os.Chtimes(file, time.Time{}, time.Unix(1, 0)))
+	b.refuses(Options{Thorough: true}, `"us.dat" has changed`, "--take-over refdata")
+	b.exports(Options{TakeOver: true})
 }
 
 func replace(path, text string) error {

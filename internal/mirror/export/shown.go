@@ -1,11 +1,14 @@
 package export
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"syncd/internal/disk/fsops"
+	"syncd/internal/verify"
 )
 
 // shown is what lies at the path of the folder.
@@ -110,6 +113,55 @@ func (p *place) foreign(s *shown, o Options) (problem string, err error) {
 		}
 	}
 	return "the folder was changed since it was exported: " + difference, nil
+}
+
+// checkSource requires that no file of the source was damaged through its name in a folder
+// that was changed: both may be one file, and a new tree would have the same damage.
+func (p *place) checkSource(ctx context.Context, s shown, source Source) error {
+	changed, err := p.changedInPlace(s)
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	files := verify.NewFiles(0)
+	for _, f := range source.Files() {
+		info, err := source.Dir.Info(f.Path)
+		if err != nil || !slices.ContainsFunc(changed, info.Same) {
+			continue
+		}
+		_, err = files.Check(ctx, source.Dir, f.Path, f.Object.Digest())
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return refuse("`syncd verify --repair` replaces both", "the folder was changed since it was exported, and %q is damaged in the mirror, too: %v", f.Path, err)
+		}
+	}
+	return nil
+}
+
+// changedInPlace returns the exported files that have changed and are still the same files.
+func (p *place) changedInPlace(s shown) (changed []fsops.Info, err error) {
+	if !s.isMarked {
+		return nil, nil
+	}
+	list, err := p.readList(s.inode)
+	if errors.Is(err, errDamagedList) || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	dir, err := p.parent.OpenDir(p.name)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	for _, e := range list {
+		if info, err := dir.Info(e.Path); err == nil && info.Inode() == e.Inode && !e.is(info) {
+			changed = append(changed, info)
+		}
+	}
+	return changed, nil
 }
 
 // differs says how a tree differs from its list, "" if it does not. It reads no content.

@@ -20,6 +20,7 @@ type Configured struct {
 	Release manifest.Release // latest, an alias, or a pinned month
 	Policy  staging.Policy   // of what is staged
 	Grouped bool             // it goes live together with others
+	Blocked string           // why what is staged cannot go live by `syncd activate`; "" if it can
 }
 
 // StateReader is the part of the state database that reports are made from.
@@ -95,7 +96,7 @@ func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e 
 		m.HoldUntil = timeOrNull(record.Orders.HoldUntil)
 	}
 	if m.Staged != nil {
-		m.OpensAt, m.Grouped = timeOrNull(c.Policy.Opens(time.Now())), c.Grouped
+		m.OpensAt, m.Grouped, m.Blocked = timeOrNull(c.Policy.Opens(time.Now())), c.Grouped, c.Blocked
 	}
 	m.Late = m.Wanted == string(manifest.Latest) && past(saved).IsLate(manifest.Release(saved.Newest), time.Now())
 	if progress != nil {
