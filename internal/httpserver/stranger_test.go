@@ -82,6 +82,7 @@ func TestAFloodFromOneHostLeavesTheOthersTheirChecks(t *testing.T) {
 		"IPv4":                    {"192.0.2.7:1", "192.0.2.7:2", "[::ffff:192.0.2.7]:3"},
 		"a network of IPv6":       {"[2001:db8:0:1::1]:1", "[2001:db8:0:1:ffff::1]:1"},
 		"a site of many networks": {"[2001:db8:0:1::1]:1", "[2001:db8:0:2::1]:1", "[2001:db8:0:3::1]:1", "[2001:db8:0:4::1]:1"},
+		"a user of this host":     {"127.0.0.1:1", "127.0.0.2:1", "127.255.1.1:1", "[::ffff:127.3.0.1]:1"},
 		"without an address":      {"", "@"},
 	} {
 		synctest.Test(t, func(t *testing.T) {

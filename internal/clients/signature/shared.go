@@ -98,9 +98,11 @@ func readKeys(why error, files ...string) (credentials.Value, error) {
 			if err != nil {
 				continue
 			}
-			id, secret := section.Key("aws_access_key_id").String(), section.Key("aws_secret_access_key").String()
+			// The values as they stand there: with String, "%(a)s" in them names other values,
+			// which can take any memory together, or name each other without an end.
+			id, secret := section.Key("aws_access_key_id").Value(), section.Key("aws_secret_access_key").Value()
 			if id != "" && secret != "" {
-				return credentials.Value{AccessKeyID: id, SecretAccessKey: secret, SessionToken: section.Key("aws_session_token").String(), SignerType: credentials.SignatureV4}, nil
+				return credentials.Value{AccessKeyID: id, SecretAccessKey: secret, SessionToken: section.Key("aws_session_token").Value(), SignerType: credentials.SignatureV4}, nil
 			}
 			for _, key := range []string{"credential_process", "sso_role_name"} {
 				if section.HasKey(key) && notTried == nil {

@@ -43,6 +43,8 @@ func TestKeysThatStandInAFileAreReadWithoutAProgram(t *testing.T) {
 		"half a pair":               {"[default]\naws_access_key_id = KEY\n", "", "", "file does not exist"},
 		"no profile":                {"", "", "", "file does not exist"},
 		"no file of profiles":       {"root:$6$hash\n[", "", "", "HOME/.aws/credentials is no file of profiles"},
+		"values that name others":   {"[default]\naws_access_key_id = %(a)s%(a)s\naws_secret_access_key = %%\na = long\n", "", "", "%(a)s%(a)s %%"},
+		"values without an end":     {"[default]\naws_access_key_id = %(a)s\naws_secret_access_key = x\na = %(b)s\nb = %(a)s\n", "", "", "%(a)s x"},
 		"another profile's program": {"[q]\ncredential_process = x y\n", "", "", "file does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
