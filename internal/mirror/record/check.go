@@ -43,19 +43,29 @@ func checkSegments(names ...string) error {
 func (f File) content() (string, manifest.ObjectID)     { return f.Path, f.Object }
 func (f ViewFile) content() (string, manifest.ObjectID) { return f.Path, f.Object }
 
-// checkTree requires that files can lie in one tree, with hash files if it has them.
-func checkTree[F interface {
+// entry is a file in a list of a record or a view.
+type entry interface {
 	content() (string, manifest.ObjectID)
-}](files []F, hashFiles bool) error {
+}
+
+func checkContent(f entry) error {
+	if path, object := f.content(); object.IsZero() {
+		return fmt.Errorf("%.255q has no sha256", path)
+	}
+	return nil
+}
+
+// checkTree requires that files can lie in one tree, with hash files if it has them.
+func checkTree[F entry](files []F, hashFiles bool) error {
 	paths := make([]string, 0, len(files))
 	for _, f := range files {
-		path, object := f.content()
+		if err := checkContent(f); err != nil {
+			return err
+		}
+		path, _ := f.content()
 		paths = append(paths, path)
 		if hashFiles {
 			paths = append(paths, layout.HashName(path))
-		}
-		if object.IsZero() {
-			return fmt.Errorf("%.255q has no sha256", path)
 		}
 	}
 	for _, path := range paths {

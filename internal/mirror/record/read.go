@@ -91,7 +91,7 @@ func shareMetadata(files []File) {
 
 // list reads a text whose member files is a list, file by file: the text of a record can
 // be larger than everything else that a sync holds in memory.
-type list[F any] struct {
+type list[F entry] struct {
 	decode    func(*json.Decoder) (F, error)
 	isBounded bool // the text may be meant to fill the memory
 	most      int  // files, if it is bounded
@@ -104,6 +104,8 @@ func (l *list[F]) read(text io.Reader, head any) ([]F, error) {
 	limit := &limit{from: text, most: Limit(l.most)}
 	if l.isBounded {
 		text = limit
+	} else {
+		text = io.LimitReader(text, MaxText)
 	}
 	decoder := json.NewDecoder(text)
 	limit.decoder = decoder
@@ -168,6 +170,9 @@ func (l *list[F]) readFiles(decoder *json.Decoder) error {
 			return fmt.Errorf("more than %d files, which the generation says", l.most)
 		}
 		f, err := l.decode(decoder)
+		if err == nil {
+			err = checkContent(f) // at once: a file without one takes two bytes of the text, and hundreds of memory
+		}
 		if err != nil {
 			return err
 		}

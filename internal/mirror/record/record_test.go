@@ -111,6 +111,19 @@ func TestARecordOfAnyFormOfJSONIsRead(t *testing.T) {
 
 const sixtyFour = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
+// A file without a content takes two bytes of a text, and hundreds of memory.
+func TestARecordThatFillsTheMemoryIsNotReadToItsEnd(t *testing.T) {
+	for name, read := range map[string]func(io.Reader) error{
+		"record": func(text io.Reader) error { _, err := Parse("m", text); return err },
+		"view":   func(text io.Reader) error { _, err := ParseView("m", text); return err },
+	} {
+		text := strings.NewReader(`{"files":[` + strings.Repeat("{},", 1<<20) + `{}]}`)
+		if err := read(text); err == nil || !strings.Contains(err.Error(), "has no sha256") || text.Len() < 1<<20 {
+			t.Errorf("%s: error %v, %d bytes were not read", name, err, text.Len())
+		}
+	}
+}
+
 func TestAnExpectedDigestOfAnUnknownAlgorithmIsReadAsUnknown(t *testing.T) {
 	const text = `{"manifest":"m","release":"2026.10","revision":"r","files":[{"path":"x","sha256":"` + sixtyFour + `","promised":"sha512:00"}]}`
 	record, err := Parse("m", strings.NewReader(text))

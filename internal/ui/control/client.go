@@ -128,6 +128,9 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any, sho
 			return c.callError(ctx, cmp.Or(lines.Err(), io.EOF))
 		}
 		patience.Reset(linePatience)
+		if err := checkEntries(lines.Bytes()); err != nil {
+			return c.callError(ctx, err)
+		}
 		if json.Unmarshal(report.VisibleJSON(lines.Bytes()), &m) != nil {
 			return c.callError(ctx, io.ErrUnexpectedEOF)
 		}

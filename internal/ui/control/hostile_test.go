@@ -70,6 +70,29 @@ func TestEndlessAnswerIsRefused(t *testing.T) {
 	}
 }
 
+// An empty object takes two bytes of an answer, and hundreds of memory.
+func TestAnswerThatFillsTheMemoryIsRefused(t *testing.T) {
+	many := strings.Repeat("{},", maxEntries)
+	for name, row := range map[string]struct {
+		line string
+		want error
+	}{
+		"manifests":           {`{"result":{"manifests":[` + many + `{}]}}`, errEntries},
+		"the same list twice": {`{"result":{"manifests":[` + many[:len(many)/2] + `{}],"manifests":[` + many[:len(many)/2+3] + `{}]}}`, errEntries},
+		"null":                {`{"result":{"views":[` + strings.Repeat("null,", maxEntries) + `null]}}`, errEntries},
+		"lists in lists":      {`{"result":{"hooks":[` + strings.Repeat("[],", maxEntries/2) + `[]]}}`, errEntries},
+		"depth":               {`{"result":` + strings.Repeat("[", maxDepth+1), errDepth},
+		"progress":            {`{"progress":{"manifests":[` + many + `{}]}}`, errEntries},
+		"commas in a text":    {`{"result":{"manifests":[{"error":"[\"[,` + strings.Repeat(",[{", maxEntries) + `\\"}]}}`, nil},
+	} {
+		c := impostor(t, t.TempDir(), func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, row.line+"\n") })
+		status, err := operation.Status.Ask(t.Context(), c)
+		if row.want == nil && (err != nil || len(status.Manifests) != 1) || row.want != nil && (err == nil || !strings.Contains(err.Error(), row.want.Error())) {
+			t.Errorf("%s: error %v, want %v", name, err, row.want)
+		}
+	}
+}
+
 func TestAnswersOfAnotherProgramAreNotFollowed(t *testing.T) {
 	c := impostor(t, t.TempDir(), func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/status" {
