@@ -111,5 +111,5 @@ func readKeys(why error, files ...string) (credentials.Value, error) {
 			}
 		}
 	}
-	return credentials.Value{}, cmp.Or(notTried, error(fs.ErrNotExist))
+	return credentials.Value{}, cmp.Or(notTried, fs.ErrNotExist)
 }

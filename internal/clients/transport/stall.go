@@ -117,7 +117,7 @@ func (w *stallWatch) checkSoonLocked(now time.Time) {
 }
 
 func (w *stallWatch) check() {
-	cause, slow := w.failure()
+	slow, cause := w.failure()
 	if slow != nil {
 		slow()
 	}
@@ -128,7 +128,7 @@ func (w *stallWatch) check() {
 
 // failure returns why the call that runs must end, nil if it may go on. When the context
 // has ended, the call has some time left to return by itself. slow is to be called, if any.
-func (w *stallWatch) failure() (cause error, slow func()) {
+func (w *stallWatch) failure() (slow func(), cause error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
@@ -136,16 +136,16 @@ func (w *stallWatch) failure() (cause error, slow func()) {
 	case !w.isWaiting: // it returned just now
 		return nil, nil
 	case !now.Before(w.last):
-		return errTooSlow, nil
+		return nil, errTooSlow
 	case !now.Before(w.due):
-		return w.late, nil
+		return nil, w.late
 	case w.ctx.Err() != nil && !w.isEnding:
 		w.isEnding, w.due = true, now.Add(grace)
 	case !w.slow.IsZero() && !now.Before(w.slow):
 		w.slow, slow = time.Time{}, w.tellSlow
 	}
 	w.checkSoonLocked(now)
-	return nil, slow
+	return slow, nil
 }
 
 // abandon cancels the transfer and closes its connection: a server that does not respond
