@@ -105,6 +105,9 @@ func syncOnce(ctx context.Context, a *cli.App, req request.Sync, asJSON, quiet b
 		result, err = op.Watch(ctx, e, req, progress.Show)
 		return err
 	})
+	if err == nil && len(req.Manifests) == 0 && len(req.Lockfile) == 0 {
+		warnOfUnsynced(a, cfg, result)
+	}
 	if err != nil && ctx.Err() != nil {
 		return interrupted
 	}
@@ -120,6 +123,15 @@ func syncOnce(ctx context.Context, a *cli.App, req request.Sync, asJSON, quiet b
 		}),
 	}.print(a, result)
 	return cmp.Or(err, printed)
+}
+
+// warnOfUnsynced names the manifests of the file that a daemon did not load yet.
+func warnOfUnsynced(a *cli.App, cfg *config.Config, result report.Sync) {
+	for _, name := range cfg.Names() {
+		if !slices.ContainsFunc(result.Manifests, func(m report.ManifestResult) bool { return m.Name == name }) {
+			a.Warn(name + " was not synced: the running syncd does not know it yet: send it SIGHUP to reload the configuration")
+		}
+	}
 }
 
 // checkTakeOver requires that each view is exported.

@@ -108,6 +108,9 @@ func (u uploads) uploadNow(ctx context.Context, req request.Upload) (done report
 		if p == nil {
 			return errNoPlace
 		}
+		if !req.Verify && u.mirror.Current().Number == 0 {
+			return errors.New("nothing is served: run `syncd sync`")
+		}
 		if req.Verify {
 			verify := publisher.Verify{Repair: req.Repair, Read: req.Read}
 			if req.Paced {

@@ -2,11 +2,13 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"syncd/internal/host/claims"
+	"syncd/internal/mirror/export"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
@@ -18,6 +20,11 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 	names, err := e.namesOf(req)
 	if err != nil {
 		return report.Sync{}, err
+	}
+	for _, view := range req.TakeOver {
+		if !slices.ContainsFunc(Exports(e.Config()), func(t export.Target) bool { return t.View == view }) {
+			return report.Sync{}, fmt.Errorf("--take-over: view %q has no export in the configuration of the running syncd: send it SIGHUP if the file has one", view)
+		}
 	}
 	parts := &parts{names: names}
 	err = e.work(ctx, func() error {

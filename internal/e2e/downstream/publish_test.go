@@ -133,6 +133,9 @@ func TestPublishNeedsAPlaceAndCredentials(t *testing.T) {
 	h := e2e.NewHost(t).WithRace()
 	h.Contains("error", h.Expect(2, "publish").Stderr, "publish.s3")
 	p := newPublisher(t, "m")
+	for _, force := range []string{"--force=false", "--force", "--dry-run"} {
+		h.Contains("nothing", p.Expect(1, "publish", force).Stderr, "nothing is served: run `syncd sync`")
+	}
 	p.Provider.SetManifest("m", "2026.10", emulator.File{Name: "m.dat", Content: emulator.Text("x")})
 	p.Environ = append(p.Environ, "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=", "AWS_EC2_METADATA_DISABLED=true", "HOME="+p.Dir)
 	p.Contains("error", p.publication(1).Error, "AWS_ACCESS_KEY_ID", "~/.aws/credentials")

@@ -136,8 +136,14 @@ type ServeRelease struct {
 
 // UnknownManifestError says that a request names a manifest that is not in the
 // configuration.
-type UnknownManifestError struct{ Name string }
+type UnknownManifestError struct {
+	Name     string
+	OfDaemon bool // of the daemon, which may have loaded an earlier file
+}
 
 func (e *UnknownManifestError) Error() string {
+	if e.OfDaemon {
+		return fmt.Sprintf("manifest %q is not in the configuration of the running syncd: send it SIGHUP if the file has it", e.Name)
+	}
 	return fmt.Sprintf("manifest %q is not in the configuration", e.Name)
 }

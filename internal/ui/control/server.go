@@ -110,7 +110,7 @@ func toRemote(err error) *remoteError {
 
 func (e *remoteError) err() error {
 	if e.Unknown != "" {
-		return &request.UnknownManifestError{Name: e.Unknown}
+		return &request.UnknownManifestError{Name: e.Unknown, OfDaemon: true}
 	}
 	return errors.New(e.Text)
 }
