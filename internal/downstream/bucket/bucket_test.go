@@ -224,6 +224,9 @@ func TestUnknownMembersAreIgnored(t *testing.T) {
 	}
 }
 
+// yearWithoutForm has a form in JSON, and none in UTC.
+var yearWithoutForm = time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -12*3600))
+
 func TestHarmfulSmallTextsAreRefused(t *testing.T) {
 	for name, spoil := range map[string]func(*Current){
 		"no generation":      func(c *Current) { c.Generation = 0 },
@@ -232,6 +235,7 @@ func TestHarmfulSmallTextsAreRefused(t *testing.T) {
 		"negative fence":     func(c *Current) { c.Fence = -1 },
 		"negative epoch":     func(c *Current) { c.Epoch = -1 },
 		"last epoch":         func(c *Current) { c.Epoch = math.MaxInt64 },
+		"year 10000":         func(c *Current) { c.PublishedAt = yearWithoutForm },
 		"escape in name":     func(c *Current) { c.Publisher = "a\x1b[2J" },
 		"two lines in name":  func(c *Current) { c.Publisher = "a\nb" },
 		"endless name":       func(c *Current) { c.Publisher = strings.Repeat("a", maxLine+1) },
@@ -256,6 +260,8 @@ func TestHarmfulSmallTextsAreRefused(t *testing.T) {
 		"bad revision":    func(g *Generation) { g.Manifests[0].Revision = "0123456789AB" },
 		"no files":        func(g *Generation) { g.Manifests[0].Files = 0 },
 		"negative bytes":  func(g *Generation) { g.Manifests[0].Bytes = -1 },
+		"year 10000":      func(g *Generation) { g.PublishedAt = yearWithoutForm },
+		"mirrored late":   func(g *Generation) { g.Manifests[0].MirroredAt = yearWithoutForm },
 		"version":         func(g *Generation) { g.Version = "\u202e" },
 	} {
 		g := sampleGeneration()

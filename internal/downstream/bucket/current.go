@@ -55,6 +55,14 @@ func checkEpoch(epoch int64) error {
 	return nil
 }
 
+// checkTime refuses a time whose year has no form in JSON once it is told in UTC.
+func checkTime(what string, at time.Time) error {
+	if year := at.UTC().Year(); year < 0 || year > 9999 {
+		return fmt.Errorf("%s is in the year %d", what, year)
+	}
+	return nil
+}
+
 func (c Current) check() error {
 	err := checkForm(c.Form)
 	switch {
@@ -66,7 +74,7 @@ func (c Current) check() error {
 	case c.Fence < 0:
 		err = fmt.Errorf("fence %d", c.Fence)
 	default:
-		err = cmp.Or(checkEpoch(c.Epoch), checkLine("publisher", c.Publisher))
+		err = cmp.Or(checkEpoch(c.Epoch), checkLine("publisher", c.Publisher), checkTime("published_at", c.PublishedAt))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", CurrentName, err)

@@ -78,7 +78,7 @@ func (g Generation) check(number int) error {
 	if g.Number != number || g.Previous < 0 || g.Previous >= g.Number || g.Fence < 0 {
 		return fmt.Errorf("generation %d after %d with fence %d", g.Number, g.Previous, g.Fence)
 	}
-	if err := cmp.Or(checkEpoch(g.Epoch), checkLine("publisher", g.Publisher), checkLine("version", g.Version)); err != nil {
+	if err := cmp.Or(checkEpoch(g.Epoch), checkLine("publisher", g.Publisher), checkLine("version", g.Version), checkTime("published_at", g.PublishedAt)); err != nil {
 		return err
 	}
 	last := ""
@@ -101,7 +101,7 @@ func (m Manifest) check() error {
 	if m.Files < 1 || m.Files > record.MaxFiles || m.Bytes < 0 {
 		return fmt.Errorf("%d files of %d bytes", m.Files, m.Bytes)
 	}
-	return cmp.Or(checkLine("publisher", m.Publisher), checkNames(m.Name, m.Release, m.Revision))
+	return cmp.Or(checkLine("publisher", m.Publisher), checkTime("mirrored_at", m.MirroredAt), checkNames(m.Name, m.Release, m.Revision))
 }
 
 // checkNames requires the parts of a record's name to be safe in paths.

@@ -25,13 +25,17 @@ const (
 	maxArrivals = 12
 	// recent is how many of them say how large the next release will be.
 	recent = 3
+	// maxMonths is more than there ever are between two releases. Lists can say more.
+	maxMonths = 120
+	// lastYear is the last one that JSON can write.
+	lastYear = 9999
 )
 
-// List notes the releases that the provider lists.
-func (p *Past) List(ids []string) {
+// List notes the releases that the provider lists. One that cannot exist yet tells nothing.
+func (p *Past) List(ids []string, now time.Time) {
 	var months []manifest.Release
 	for _, id := range ids {
-		if r, err := manifest.ParseRelease(id); err == nil && r.IsMonth() {
+		if r, err := manifest.ParseRelease(id); err == nil && r.IsMonth() && !isAhead(r, now) {
 			months = append(months, r)
 		}
 	}
@@ -45,13 +49,21 @@ func (p *Past) List(ids []string) {
 	p.Months = median(gaps)
 }
 
+// isAhead is true for a release that cannot exist yet, which is refused.
+func isAhead(r manifest.Release, now time.Time) bool { return r.TooFarAhead(now, time.Time{}) }
+
 // Arrive notes a release that was not there before. A release that is no newer than the
-// last arrival, or no month, is not noted.
+// last arrival, cannot exist yet, or is no month, is not noted. Earlier versions noted
+// releases that cannot exist yet.
 func (p *Past) Arrive(release manifest.Release, at time.Time) {
-	if n := len(p.Arrivals); !release.IsMonth() || n > 0 && !release.Newer(p.Arrivals[n-1].Release) {
+	if !release.IsMonth() || isAhead(release, at) {
 		return
 	}
-	p.Arrivals = append(slices.Clone(p.Arrivals), Arrival{Release: release, At: at})
+	p.Arrivals = slices.DeleteFunc(slices.Clone(p.Arrivals), func(a Arrival) bool { return isAhead(a.Release, at) })
+	if n := len(p.Arrivals); n > 0 && !release.Newer(p.Arrivals[n-1].Release) {
+		return
+	}
+	p.Arrivals = append(p.Arrivals, Arrival{Release: release, At: at})
 	p.Arrivals = p.Arrivals[max(len(p.Arrivals)-maxArrivals, 0):]
 }
 
@@ -86,16 +98,17 @@ func (p Past) Due(newest manifest.Release) time.Time {
 		months = median(gaps)
 	}
 	switch n := len(p.Arrivals); {
-	case months == 0:
+	case months == 0 || months > maxMonths:
 		return time.Time{}
 	case len(paces) > 0 && p.Arrivals[n-1].Release == newest:
 		return p.Arrivals[n-1].At.Add(time.Duration(months) * median(paces))
 	}
 	month, err := time.Parse("2006.01", string(newest))
-	if err != nil {
+	due := month.AddDate(0, months+1, 0)
+	if err != nil || due.Year() > lastYear {
 		return time.Time{}
 	}
-	return month.AddDate(0, months+1, 0)
+	return due
 }
 
 // IsLate is true when the release after newest is overdue by a day, or by 10 % of the

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"syncd/internal/manifest"
 )
 
@@ -39,6 +41,9 @@ func TestTheNextReleaseIsDueByTheHabitsOfThePast(t *testing.T) {
 		{"a release was missed", Past{Months: 1, Arrivals: arrivals("2026.06", "2026-06-10", "2026.08", "2026-08-10", "2026.10", "2026-10-10")}, "2026.10", "2026-11-09"},
 		{"quarters", Past{Months: 3, Arrivals: arrivals("2026.04", "2026-04-15", "2026.07", "2026-07-15", "2026.10", "2026-10-15")}, "2026.10", "2027-01-14"},
 		{"a clock that was set back", Past{Months: 1, Arrivals: arrivals("2026.09", "2026-10-12", "2026.10", "2026-09-12")}, "2026.10", "2026-12-01"},
+		{"the last month that there is", Past{Months: 1}, "9999.12", ""},
+		{"releases of an endless distance", Past{Arrivals: arrivals("2026.10", "2026-10-12", "9999.12", "2026-10-13")}, "2026.10", ""},
+		{"lists of an endless distance", Past{Months: 95700}, "2026.10", ""},
 		{"the newest did not arrive here", Past{Months: 1, Arrivals: arrivals("2026.08", "2026-08-12", "2026.09", "2026-09-12")}, "2026.10", "2026-12-01"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -66,7 +71,7 @@ func TestTheListTellsTheDistanceOfReleases(t *testing.T) {
 		"of the new age": {[]string{"2000.01", "2026.09", "2026.10", "2026.11"}, 1},
 	} {
 		var p Past
-		if p.List(row.ids); p.Months != row.want {
+		if p.List(row.ids, day("2026-11-23")); p.Months != row.want {
 			t.Errorf("%s: %d months, want %d", name, p.Months, row.want)
 		}
 	}
@@ -104,5 +109,18 @@ func TestTheNextReleasesTakeAsMuchAsTheLargestRecentOne(t *testing.T) {
 		if got := p.Growth(row.kept, row.retain); got != row.want {
 			t.Errorf("%d kept of %d: %d, want %d", row.kept, row.retain, got, row.want)
 		}
+	}
+}
+
+func TestReleaseThatCannotExistYetIsNotNoted(t *testing.T) {
+	past := Past{Arrivals: arrivals("2026.10", "2026-10-12", "9999.12", "2026-11-20")} // as earlier versions noted it
+	past.Arrive("9999.11", day("2026-11-23"))
+	past.Arrive("2026.11", day("2026-11-24"))
+	if diff := cmp.Diff(arrivals("2026.10", "2026-10-12", "2026.11", "2026-11-24"), past.Arrivals); diff != "" {
+		t.Error(diff)
+	}
+	past.List([]string{"2026.09", "2026.10", "2026.11", "9999.10", "9999.11", "9999.12"}, day("2026-11-24"))
+	if past.Months != 1 || past.Due("2026.11").Year() > 2027 {
+		t.Errorf("a release each %d months, the next one at %v", past.Months, past.Due("2026.11"))
 	}
 }

@@ -41,7 +41,7 @@ func learn(saved *store.Manifest, ids []string, newest manifest.Release, now tim
 		past = *saved.Past
 	}
 	if len(ids) > 0 {
-		past.List(ids)
+		past.List(ids, now)
 	}
 	if newest.Newer(manifest.Release(saved.Newest)) && saved.Newest != "" {
 		past.Arrive(newest, now.UTC())
