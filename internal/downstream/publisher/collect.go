@@ -160,7 +160,7 @@ func (p *Publisher) inUse(ctx context.Context) (kept, error) {
 		if err != nil {
 			return k, fmt.Errorf("nothing is deleted: %w", err)
 		}
-		if p.now().Sub(found.written) >= p.cfg.Grace {
+		if p.leastAge(found.written) >= p.cfg.Grace {
 			return k, nil // the one before was replaced longer ago than that
 		}
 		number = g.Previous
@@ -232,7 +232,7 @@ func (p *Publisher) candidates(ctx context.Context, k kept, folder, after string
 	return names, last, err
 }
 
-func (p *Publisher) isOld(written time.Time) bool { return p.now().Sub(written) >= p.cfg.Grace }
+func (p *Publisher) isOld(written time.Time) bool { return p.leastAge(written) >= p.cfg.Grace }
 
 // removeOld deletes a candidate if it is still old: a publisher may have written it again.
 func (p *Publisher) removeOld(ctx context.Context, name string, dryRun bool) (size int64, removed bool, err error) {

@@ -135,7 +135,7 @@ func (u *uploads) bring(ctx context.Context, o object, isNamed bool) error {
 	if err != nil && !errors.Is(err, errNotThere) {
 		return err
 	}
-	if err == nil && !found.isOther(o) && (isNamed || u.now().Sub(found.written) < u.cfg.Grace/2) {
+	if err == nil && !found.isOther(o) && (isNamed || u.mostAge(found.written) < u.cfg.Grace/2) {
 		return nil
 	}
 	u.objects.Add(1)
@@ -181,12 +181,31 @@ func (u *uploads) send(ctx context.Context, size int64, put func() error) error 
 	return nil
 }
 
-// now is the server's time, so that the ages of objects do not depend on this host's clock.
-func (p *Publisher) now() time.Time {
+// clocks are the server's, by its last answer, and this host's. One of them may be wrong, or
+// jump: another one than the server's may write the times of objects.
+func (p *Publisher) clocks() (server, own time.Time) {
+	own = time.Now()
 	if seconds := p.known.time.Load(); seconds != 0 {
-		return time.Unix(seconds, 0)
+		return time.Unix(seconds, 0), own
 	}
-	return time.Now()
+	return own, own
+}
+
+// leastAge is how old an object is by both clocks, so that one which is ahead deletes nothing
+// too early. An object without a time has no age.
+func (p *Publisher) leastAge(written time.Time) time.Duration {
+	server, own := p.clocks()
+	if written.Unix() <= 0 {
+		return 0
+	}
+	return min(server.Sub(written), own.Sub(written))
+}
+
+// mostAge is how old an object is by one of the clocks, so that one which is behind trusts
+// nothing that another publisher could delete.
+func (p *Publisher) mostAge(written time.Time) time.Duration {
+	server, own := p.clocks()
+	return max(server.Sub(written), own.Sub(written))
 }
 
 // hashParts reads a file once and returns the sums of its parts. The whole must be the

@@ -222,7 +222,7 @@ func (v *verification) eachKept(ctx context.Context, use func(bucket.Generation)
 		if err := use(g); err != nil {
 			return err
 		}
-		if g.Previous == 0 || v.now().Sub(found.written) >= v.cfg.Grace {
+		if g.Previous == 0 || v.leastAge(found.written) >= v.cfg.Grace {
 			return nil
 		}
 		number = g.Previous
