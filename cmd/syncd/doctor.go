@@ -69,15 +69,14 @@ removes a small object. The output holds no secret.`,
 	return cmd
 }
 
-// doctorPatience is shorter than that of other commands, because the doctor asks several
-// servers. A slow server still has the time to answer once.
-const doctorPatience = 10 * time.Second
+// Someone waits for the doctor, so it gives up on a provider sooner than other commands.
+const doctorRetries, doctorStall = 3 * time.Second, 10 * time.Second
 
 func connectDoctor(a *cli.App, cfg *config.Config, id config.Secret, wrap func(doctor.Sign) doctor.Sign) (doctor.Source, error) {
 	settings := a.ForPerson(engine.SourceConfig(cfg.Source, id))
 	settings.Tell = nil // a finding tells it
-	settings.Retry.MaxElapsed = min(settings.Retry.MaxElapsed, doctorPatience)
-	settings.StallTimeout = min(settings.StallTimeout, doctorPatience)
+	settings.Retry.MaxElapsed = min(settings.Retry.MaxElapsed, doctorRetries)
+	settings.StallTimeout = min(settings.StallTimeout, doctorStall)
 	if settings.Sign != nil {
 		settings.Sign = wrap(settings.Sign)
 	}

@@ -33,6 +33,7 @@ func (c *Client) Do(ctx context.Context, req Request) (res *Response, body []byt
 // of at most req.Limit bytes. An error of the body reaches Read's caller or a further
 // attempt; any other error of read ends the request and is returned unchanged.
 func (c *Client) Read(ctx context.Context, req Request, read func(*Response) error) error {
+	ctx = withSubject(ctx)
 	attempt := func(func()) error { return c.exchange(ctx, &req, read) }
 	if req.Once {
 		return attempt(nil)
@@ -161,7 +162,10 @@ func (c *Client) waitFor(ctx context.Context, req *Request, target address, watc
 		}
 		about.waits(c.cfg.Tell, began, c.fail(ctx, req, 0, fmt.Errorf("no %s %s for %s", nothing, target.origin, slowAfter)), watch)
 	}
-	return func() { watch.waitForAnswer(c.cfg.Retry.MaxElapsed-about.silence(), slow) }
+	return func() {
+		silence := about.silence()
+		watch.waitForAnswer(c.cfg.Retry.MaxElapsed-silence, silence > 0, slow)
+	}
 }
 
 // sign signs a request to the origin of the base. Each attempt has a signature of its own,

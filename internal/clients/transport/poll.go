@@ -20,8 +20,8 @@ type Trouble struct {
 // gets a first answer within 3 s.
 const slowAfter = 2 * time.Second
 
-// leastAttempt is how long an attempt may wait for an answer at least, even if the retry
-// budget ends before.
+// leastAttempt is how long an attempt may take to connect and to answer at least, even if the
+// retry budget ends before.
 const leastAttempt = 3 * time.Second
 
 // poll is a piece of work whose requests share one retry budget, such as a sync. The budget
@@ -30,7 +30,7 @@ type poll struct {
 	silent atomic.Pointer[time.Time] // when the first request without an answer began; nil while the provider answers
 
 	mu       sync.Mutex
-	subjects map[string]*subject // nil for a request outside any poll
+	subjects map[string]*subject
 }
 
 // subject is a part of a poll whose trouble is told under its name, such as a manifest.
@@ -64,12 +64,20 @@ func About(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, subjectKey{}, s.subject(name))
 }
 
+// withSubject returns a context whose requests have the same subject, also outside any poll.
+func withSubject(ctx context.Context) context.Context {
+	if s, _ := ctx.Value(subjectKey{}).(*subject); s != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, subjectKey{}, subjectOf(ctx))
+}
+
 // subjectOf returns the subject of a request. A request outside any poll has its own.
 func subjectOf(ctx context.Context) *subject {
 	if s, _ := ctx.Value(subjectKey{}).(*subject); s != nil {
 		return s
 	}
-	return &subject{poll: &poll{}}
+	return &subject{poll: &poll{subjects: map[string]*subject{}}}
 }
 
 func (p *poll) subject(name string) *subject {

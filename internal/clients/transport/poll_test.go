@@ -30,13 +30,13 @@ func (s *told) so() []Trouble {
 	return s.all
 }
 
-// A black hole takes connections and says nothing.
-func blackHole(t *testing.T) (base string) {
+// blackHole takes connections and says nothing, so that TLS never connects.
+func blackHole(t *testing.T) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	t.Cleanup(func() { listener.Close() })
-	return "http://" + listener.Addr().String()
+	return listener.Addr().String()
 }
 
 func TestEveryRetryIsToldUntilAnAnswerComes(t *testing.T) {
@@ -68,7 +68,7 @@ func TestEveryRetryIsToldUntilAnAnswerComes(t *testing.T) {
 }
 
 func TestAnAttemptWithoutAnAnswerIsToldBeforeItEnds(t *testing.T) {
-	base, ended := blackHole(t), make(chan error, 1)
+	base, ended := "https://"+blackHole(t), make(chan error, 1)
 	heard := make(chan Trouble, 10)
 	c := newClient(t, base, func(cfg *Config) {
 		cfg.StallTimeout, cfg.Retry = time.Minute, Retry{MaxElapsed: time.Millisecond}
@@ -78,11 +78,29 @@ func TestAnAttemptWithoutAnAnswerIsToldBeforeItEnds(t *testing.T) {
 		_, _, err := c.Do(t.Context(), Request{Endpoint: "E", Limit: 1})
 		ended <- err
 	}()
-	if got := <-heard; got.Attempt != 1 || !got.Next.IsZero() || !strings.Contains(got.Err.Error(), "no answer from "+base) {
+	if got := <-heard; got.Attempt != 1 || !got.Next.IsZero() || !strings.Contains(got.Err.Error(), "no connection to "+base) {
 		t.Errorf("told %+v", got)
 	}
 	if err := <-ended; !errors.Is(err, errNoTimeLeft) {
 		t.Errorf("the budget ended, but %v", err)
+	}
+}
+
+func TestTheBudgetEndsAnAttemptThatIsRepeated(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer listener.Close()
+	go func() { // resets the first connection, and says nothing on the others
+		if conn, err := listener.Accept(); err == nil {
+			conn.Close()
+		}
+	}()
+	c := newClient(t, "http://"+listener.Addr().String(), func(cfg *Config) {
+		cfg.StallTimeout, cfg.Retry = time.Minute, Retry{InitialInterval: 50 * time.Millisecond, MaxElapsed: 100 * time.Millisecond}
+	})
+	_, _, err = c.Do(t.Context(), Request{Endpoint: "E", Limit: 1})
+	if err == nil || errors.Is(err, errStalled) || errors.Is(err, errNoTimeLeft) { // the first error says more
+		t.Error(err)
 	}
 }
 

@@ -35,6 +35,7 @@ type stallWatch struct {
 	due       time.Time  // when it stalls
 	last      time.Time  // when the transfer must end, however many bytes it moves
 	late      error      // why it ends when due
+	connectBy time.Time  // when a transfer without a connection ends; zero for due
 
 	// Of the answer that the transfer waits for.
 	slow     time.Time // when to tell that it is slow; zero if there is nothing to tell
@@ -70,14 +71,21 @@ func (w *stallWatch) waitFor(limit time.Duration) {
 }
 
 // waitForAnswer watches a call that is about to begin and returns with an answer. It calls
-// slow once if the answer takes long. left is what the retry budget has left.
-func (w *stallWatch) waitForAnswer(left time.Duration, slow func()) {
+// slow once if the answer takes long. left is what the retry budget has left. The budget ends
+// a call that has no connection, and a repeated one that has no answer: a slow server has the
+// whole timeout for its first answer.
+func (w *stallWatch) waitForAnswer(left time.Duration, isRepeated bool, slow func()) {
 	left = max(left, leastAttempt)
-	w.waitFor(min(w.timeout, left))
+	limit := w.timeout
+	if isRepeated {
+		limit = min(limit, left)
+	}
+	w.waitFor(limit)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.slow, w.tellSlow = time.Now().Add(slowAfter), slow
-	if left < w.timeout {
+	now := time.Now()
+	w.slow, w.tellSlow, w.connectBy = now.Add(slowAfter), slow, now.Add(left)
+	if limit < w.timeout {
 		w.late = errNoTimeLeft
 	}
 }
@@ -85,7 +93,7 @@ func (w *stallWatch) waitForAnswer(left time.Duration, slow func()) {
 func (w *stallWatch) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.isWaiting, w.slow = false, time.Time{}
+	w.isWaiting, w.slow, w.connectBy = false, time.Time{}, time.Time{}
 	w.timer.Stop()
 }
 
@@ -139,6 +147,8 @@ func (w *stallWatch) failure() (slow func(), cause error) {
 		return nil, errTooSlow
 	case !now.Before(w.due):
 		return nil, w.late
+	case !w.connectBy.IsZero() && !now.Before(w.connectBy) && w.conn.Load() == nil:
+		return nil, errNoTimeLeft
 	case w.ctx.Err() != nil && !w.isEnding:
 		w.isEnding, w.due = true, now.Add(grace)
 	case !w.slow.IsZero() && !now.Before(w.slow):
