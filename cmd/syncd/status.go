@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -25,11 +26,19 @@ func statusCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(cmd.Context(), a, cfg, operation.Status, statusOnDisk(cfg), asJSON, terminal.PrintStatus)
+			return show(cmd.Context(), a, cfg, operation.Status, statusOnDisk(cfg), asJSON, terminal.PrintStatus, isWhole)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
+}
+
+// isWhole fails for a data directory that lost what it serves.
+func isWhole(s report.Status) error {
+	if s.Damage != "" {
+		return cli.ErrPrinted
+	}
+	return nil
 }
 
 func statusOnDisk(cfg *config.Config) cli.FromDisk[report.Status] {
@@ -54,7 +63,7 @@ func explainCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printExplanations(a, status, args)
+			return cmp.Or(printExplanations(a, status, args), isWhole(status))
 		},
 	}
 }

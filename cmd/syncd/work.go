@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -64,15 +65,20 @@ func (w work[Request, Result]) print(a *cli.App, result Result) error {
 }
 
 // show prints the answer of the running engine, or what the disk says when none is running.
-func show[Result any](ctx context.Context, a *cli.App, cfg *config.Config, q operation.Query[Result], fromDisk cli.FromDisk[Result], asJSON bool, text func(io.Writer, Result) error) error {
+func show[Result any](ctx context.Context, a *cli.App, cfg *config.Config, q operation.Query[Result], fromDisk cli.FromDisk[Result], asJSON bool, text func(io.Writer, Result) error, checks ...func(Result) error) error {
 	result, err := cli.Ask(ctx, a, cfg, q, fromDisk)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return a.PrintJSON(result)
+		err = a.PrintJSON(result)
+	} else {
+		err = text(a.Stdout, result)
 	}
-	return text(a.Stdout, result)
+	for _, check := range checks {
+		err = cmp.Or(err, check(result))
+	}
+	return err
 }
 
 // lines is the text of a result by a function that returns no error.

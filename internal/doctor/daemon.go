@@ -21,6 +21,7 @@ import (
 	"syncd/internal/engine/operation"
 	"syncd/internal/host/unitfile"
 	"syncd/internal/metrics"
+	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/ui/control"
 )
@@ -29,6 +30,9 @@ import (
 func (d *daemon) checkDaemon(ctx context.Context) []Finding {
 	if err := d.dial(ctx); err != nil {
 		return d.explainStopped(ctx, err)
+	}
+	if d.isCommand {
+		return []Finding{hint(d.startStep(), "no daemon runs on %s; a command works there now, such as `syncd sync`", d.cfg.DataDir)}
 	}
 	if err := operation.Alive.Ask(ctx, d.engine); err != nil {
 		return []Finding{failure("restart syncd, and look at its log", "%v", err)} // its text may be that of another program
@@ -47,22 +51,32 @@ func (d *daemon) dial(ctx context.Context) (err error) {
 	d.engine, err = control.Dial(ctx, filepath.Join(d.cfg.DataDir, "state"))
 	if err != nil {
 		d.engine = nil
+		return err
 	}
-	return err
+	status, err := operation.Status.Ask(ctx, d.engine)
+	d.isCommand = err == nil && !status.Daemon // a daemon that does not answer is looked at later
+	return nil
+}
+
+// startStep starts a daemon.
+func (d *daemon) startStep() string {
+	if d.unit == nil {
+		return "run `syncd run`, or `systemctl enable --now syncd` with the unit"
+	}
+	return "run `systemctl enable --now syncd`"
 }
 
 func (d *daemon) explainStopped(ctx context.Context, err error) []Finding {
 	if !errors.Is(err, control.ErrNotRunning) {
 		return []Finding{hint("run this as root, or as the user that owns data_dir", "whether the daemon runs is not known: %v", err)}
 	}
-	start := "run `syncd run`, or `systemctl enable --now syncd` with the unit"
 	if d.unit == nil {
-		return []Finding{hint(start, "no daemon runs on %s", d.cfg.DataDir)}
+		return []Finding{hint(d.startStep(), "no daemon runs on %s", d.cfg.DataDir)}
 	}
 	if result := failedUnit(ctx); result != "" {
 		return []Finding{failure("look at `journalctl -u syncd -n 50`; when the cause is mended, run `systemctl restart syncd`", "the daemon does not run: systemd says %s", result)}
 	}
-	return []Finding{hint("run `systemctl enable --now syncd`", "the daemon does not run")}
+	return []Finding{hint(d.startStep(), "the daemon does not run")}
 }
 
 // failedUnit is what systemd says about a unit that failed or restarts again and again; ""
@@ -84,7 +98,7 @@ func failedUnit(ctx context.Context) string {
 // checkPort tries to listen as the daemon will, or to reach the daemon that runs.
 func (d *daemon) checkPort(ctx context.Context) (found []Finding) {
 	addresses := [][2]string{{"http.listen", d.cfg.HTTP.Listen}, {"serve.listen", d.cfg.Serve.Listen}}
-	if d.dial(ctx) == nil {
+	if d.dial(ctx) == nil && !d.isCommand {
 		for _, a := range addresses {
 			found = append(found, d.reachPort(ctx, a[0], a[1])...)
 		}
@@ -145,11 +159,20 @@ func (d *daemon) reachPort(ctx context.Context, key, listen string) []Finding {
 	return []Finding{good("the daemon listens on %s %s", key, listen)}
 }
 
+// mendStep is what to do when `current` or its generation is damaged.
+const mendStep = "run `syncd sync`, which rebuilds what is missing from what is on disk, then `syncd verify`, which reads every served file"
+
 // checkManifests looks at the state of each manifest.
 func (d *daemon) checkManifests(ctx context.Context) []Finding {
 	status, err := d.Status(ctx, d.cfg)
-	if err != nil {
+	broken, isBroken := errors.AsType[*mirror.BrokenError](err)
+	switch {
+	case isBroken:
+		return []Finding{failure(mendStep, "%v", broken)}
+	case err != nil:
 		return []Finding{skipped("the state cannot be read: %v", err)}
+	case status.Damage != "":
+		return []Finding{failure(mendStep, "%s", status.Damage)}
 	}
 	var found []Finding
 	for _, m := range status.Manifests {
@@ -165,7 +188,7 @@ func (d *daemon) checkManifests(ctx context.Context) []Finding {
 
 // checkAlerts judges the shipped alerts by the metrics of the running daemon.
 func (d *daemon) checkAlerts(ctx context.Context) []Finding {
-	if d.engine == nil {
+	if d.engine == nil || d.isCommand {
 		return []Finding{skipped("not checked, because no daemon runs")}
 	}
 	samples, err := operation.Samples.Ask(ctx, d.engine)

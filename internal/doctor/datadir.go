@@ -47,7 +47,7 @@ func (d *disk) refused(dir string, err error) Finding {
 // forbidden explains an error of a path.
 func (d *disk) forbidden(what, path string, err error, next string) Finding {
 	if errors.Is(err, syscall.EROFS) {
-		next = "mount that file system for writing"
+		next = "mount that file system for writing; if the kernel made it read-only after an error (`dmesg` tells), let `fsck` check it first, and run `syncd verify` afterwards"
 	}
 	return failure(next, "%s: user %s cannot work in %s: %v", what, d.worker.Name, path, err)
 }
@@ -67,7 +67,11 @@ func (d *disk) checkMissing(dir string) []Finding {
 		return []Finding{good("systemd makes %s at the first start", dir)}
 	}
 	parent := existingParent(dir)
-	if err := d.worker.Do(func() error { return unix.Access(parent, unix.W_OK|unix.X_OK) }); err != nil {
+	err := d.worker.Do(func() error { return unix.Access(parent, unix.W_OK|unix.X_OK) })
+	if errors.Is(err, syscall.EROFS) {
+		return []Finding{d.forbidden("data_dir", parent, err, "")}
+	}
+	if err != nil {
 		return []Finding{failure(fmt.Sprintf("run `install -d -o %s %s`", d.worker.Name, word(dir)), "data_dir %s does not exist, and user %s cannot make it in %s: %v", dir, d.worker.Name, parent, err)}
 	}
 	return []Finding{good("data_dir %s does not exist yet; user %s can make it", dir, d.worker.Name)}

@@ -83,6 +83,7 @@ var checks = []check{
 	{"licence", []string{"service", "customer ID"}, (*examination).checkLicence},
 	{"download", []string{"service", "customer ID"}, (*examination).checkDownload},
 	{"space", []string{"data_dir", "service", "customer ID"}, (*examination).checkSpace},
+	{"services", []string{"configuration"}, (*examination).checkServices},
 	{"bucket", []string{"configuration"}, (*examination).checkPublish},
 	{"port", []string{"configuration", "user"}, (*examination).checkPort},
 	{"serve", []string{"configuration", "user"}, (*examination).checkServe},
@@ -143,7 +144,8 @@ type provider struct {
 // daemon is the daemon of data_dir with its servers.
 type daemon struct {
 	*setup
-	engine *control.Client // nil while no daemon runs
+	engine    *control.Client // nil while nothing works in data_dir
+	isCommand bool            // a command works there, no daemon
 }
 
 func newExamination(options Options) *examination {

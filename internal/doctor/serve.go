@@ -114,7 +114,7 @@ func (d *daemon) reachPublicURL(ctx context.Context, u *url.URL) []Finding {
 	if _, err := net.DefaultResolver.LookupHost(ctx, u.Hostname()); err != nil {
 		return []Finding{hint("correct the name, or make it known: followers need it", "serve.public_url %s: the name cannot be resolved from here: %v", u, err)}
 	}
-	if d.engine == nil {
+	if d.engine == nil || d.isCommand {
 		return nil // nothing need listen there
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address(u))

@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"syncd/internal/clients/origin"
@@ -32,12 +34,35 @@ func (e *Engine) Status() (report.Status, error) {
 		s.Upload, err = e.uploads.status(s.Generation)
 	}
 	if broken := e.intact(); broken != nil {
-		for i := range s.Manifests {
-			s.Manifests[i].State, s.Manifests[i].Error = report.StateFailed, broken.Error()
-		}
+		damaged(&s, broken)
 	}
 	s.Explain(time.Now())
 	return s, err
+}
+
+// damaged tells of damage in all manifests, because it concerns all of them.
+func damaged(s *report.Status, broken error) {
+	s.Damage = broken.Error()
+	for i := range s.Manifests {
+		s.Manifests[i].State, s.Manifests[i].Error = report.StateFailed, s.Damage
+	}
+}
+
+// lost is an error when nothing is served although the state knows better.
+func lost(m *mirror.Mirror, state status.StateReader) error {
+	if m.Current().Number != 0 || state == nil {
+		return nil
+	}
+	saved, err := state.Manifests()
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(saved)) {
+		if served := saved[name].Served; served != "" && served != (mirror.Record{}).ID() {
+			return fmt.Errorf("%s/current is missing, although %s %s was served: run `syncd sync`, which rebuilds it from what is on disk, then `syncd verify`", m.Dir(), name, served)
+		}
+	}
+	return nil
 }
 
 // StatusOnDisk returns the status of each of cfg's manifests when no engine is
@@ -60,6 +85,11 @@ func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader
 	if err == nil {
 		s.Upload, err = uploadStatusOnDisk(cfg, state, s.Generation)
 	}
+	if err == nil {
+		if broken := lost(m, state); broken != nil {
+			damaged(&s, broken)
+		}
+	}
 	s.Explain(time.Now())
 	return s, err
 }
@@ -72,6 +102,7 @@ func readStatus(cfg *config.Config, m *mirror.Mirror, state status.StateReader, 
 	}
 	s, err := status.Read(m, state, origin.Of(cfg.Source.URL), configured, entries, progress)
 	s.Views = status.Views(m.Current(), configuredViews(cfg))
+	s.ReadOnly = m.Root().IsReadOnly()
 	return s, err
 }
 

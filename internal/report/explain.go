@@ -16,6 +16,9 @@ import (
 func (s *Status) Explain(now time.Time) {
 	for i := range s.Manifests {
 		m := &s.Manifests[i]
+		if m.Explanation = OneLine(s.Damage); s.Damage != "" {
+			continue
+		}
 		m.Explanation = OneLine(explanation{ManifestStatus: *m, daemon: s.Daemon, now: now}.sentence())
 	}
 	for i := range s.Exports {

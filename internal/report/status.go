@@ -27,6 +27,8 @@ type Status struct {
 	DataDir    string           `json:"data_dir"`
 	Generation int              `json:"generation"` // 0 when nothing is served yet
 	Daemon     bool             `json:"daemon"`
+	Damage     string           `json:"damage,omitempty"`    // `current` or its generation is missing, with the next step
+	ReadOnly   bool             `json:"read_only,omitempty"` // the file system of data_dir can only be read
 	Manifests  []ManifestStatus `json:"manifests"`
 	Views      []ViewStatus     `json:"views,omitempty"`
 	Exports    []ExportStatus   `json:"exports,omitempty"`

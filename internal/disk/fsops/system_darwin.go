@@ -38,6 +38,12 @@ func IsMountPoint(path string) bool {
 	return st.Dev != above.Dev
 }
 
+// IsReadOnly is true when nothing can be written to the file system.
+func (d *Dir) IsReadOnly() bool {
+	var st unix.Statfs_t
+	return d != nil && d.call(func(fd int) error { return unix.Fstatfs(fd, &st) }) == nil && st.Flags&unix.MNT_RDONLY != 0
+}
+
 // Free returns the bytes and inodes that this user may still take.
 func (d *Dir) Free() (bytes, inodes int64, err error) {
 	if d == nil {

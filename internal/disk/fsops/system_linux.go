@@ -48,6 +48,12 @@ func (d *Dir) Statfs() (st unix.Statfs_t, err error) {
 	return st, nil
 }
 
+// IsReadOnly is true when nothing can be written to the file system.
+func (d *Dir) IsReadOnly() bool {
+	st, err := d.Statfs()
+	return err == nil && st.Flags&unix.ST_RDONLY != 0
+}
+
 // Free returns the bytes and inodes that this user may still take; inodes is -1 where
 // their number is not fixed.
 func (d *Dir) Free() (bytes, inodes int64, err error) {

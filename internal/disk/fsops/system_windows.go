@@ -125,6 +125,9 @@ func removeAll(d *Dir, name string) error {
 	return removePath(d, name)
 }
 
+// IsReadOnly is false: no volume of a mirror is mounted for reading alone.
+func (d *Dir) IsReadOnly() bool { return false }
+
 // Free returns the bytes that this user may still take. The number of files is not
 // limited.
 func (d *Dir) Free() (bytes, inodes int64, err error) {

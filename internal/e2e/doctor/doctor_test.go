@@ -241,6 +241,20 @@ var sicknesses = []sick{
 		}},
 	{name: "address of another machine", check: "port", says: []string{"does not have the address"},
 		breakIt: func(h *e2e.Host) { listenOn(h, "192.0.2.1:9797") }},
+	{name: "address of a service where nothing listens", check: "services", says: []string{"services.list.url", "connection refused"},
+		breakIt: func(h *e2e.Host) { h.ConfigureWith("services: {list: {url: 'http://" + e2e.FreeAddress(h) + "'}}") }},
+	{name: "address of a service that does not resolve", check: "services", says: []string{"services.autocomplete.jsonp_url", "name.invalid"},
+		breakIt: func(h *e2e.Host) { h.ConfigureWith("services: {autocomplete: {jsonp_url: 'https://name.invalid'}}") }},
+	{name: "current is missing", check: "manifests", says: []string{"current is missing, although dq_addr_data", "was served"},
+		breakIt: func(h *e2e.Host) {
+			h.Sync(0)
+			h.Must(os.Remove(filepath.Join(h.Data, "current")))
+		}},
+	{name: "generations are missing", check: "manifests", says: []string{"current names generation 1, which is not complete"},
+		breakIt: func(h *e2e.Host) {
+			h.Sync(0)
+			h.Must(os.RemoveAll(filepath.Join(h.Data, "generations")))
+		}},
 	{name: "release that the daemon refused", check: "manifests", says: []string{"dq_addr_data", "refused"},
 		breakIt: func(h *e2e.Host) {
 			h.Sync(0)

@@ -24,7 +24,14 @@ func PrintStatus(w io.Writer, s report.Status) error {
 	if s.Daemon {
 		daemon = "running"
 	}
-	fmt.Fprintf(w, "data_dir    %s\ngeneration  %s\ndaemon      %s\n\n", s.DataDir, generation, daemon)
+	if s.Damage != "" {
+		generation = "damaged: " + s.Damage
+	}
+	fmt.Fprintf(w, "data_dir    %s\ngeneration  %s\ndaemon      %s\n", s.DataDir, generation, daemon)
+	if s.ReadOnly {
+		fmt.Fprintln(w, "read-only   nothing can be written to the file system of data_dir: mount it for writing to sync")
+	}
+	fmt.Fprintln(w)
 	table := newTable(w)
 	fmt.Fprintln(table, "MANIFEST\tRELEASE\tSTATE\tFILES\tSIZE\tCHECKED\tNEXT")
 	for _, m := range s.Manifests {
@@ -54,7 +61,7 @@ func PrintStatus(w io.Writer, s report.Status) error {
 		switch {
 		case isSyncing(m):
 			fmt.Fprintf(w, "\n%s: %s\n", m.Name, m.Explanation)
-		case m.Error != "":
+		case m.Error != "" && m.Error != s.Damage:
 			fmt.Fprintf(w, "\n%s: %s\n", m.Name, m.Error)
 		}
 	}
