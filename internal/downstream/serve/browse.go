@@ -6,9 +6,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"syncd/internal/downstream/catalog"
+	"syncd/internal/httpserver/accounts"
 	"syncd/internal/manifest"
 )
 
@@ -57,13 +59,42 @@ var browseOrders = map[string]func(a, b browseRow) int{
 // browseTimeout is how long a client may take to read a page.
 const browseTimeout = time.Minute
 
+// pages are those that are being written. A page can take tens of megabytes and a minute.
+// Safe for concurrent use.
+type pages struct {
+	mu  sync.Mutex
+	all int
+	of  map[accounts.Identity]int
+}
+
+func (p *pages) begin(who accounts.Identity) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all == maxPages || p.of[who] == maxPagesOfOne {
+		return false
+	}
+	if p.of == nil {
+		p.of = map[accounts.Identity]int{}
+	}
+	p.all, p.of[who] = p.all+1, p.of[who]+1
+	return true
+}
+
+func (p *pages) end(who accounts.Identity) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all, p.of[who] = p.all-1, p.of[who]-1
+	if p.of[who] == 0 {
+		delete(p.of, who)
+	}
+}
+
 // browse answers GET /Browse with a page for people, without a script. It holds the id of
 // the follower itself, as the provider's page does.
 func (c *call) browse() {
-	select {
-	case c.s.browse <- struct{}{}:
-		defer func() { <-c.s.browse }()
-	default:
+	if c.s.pages.begin(c.a.who) {
+		defer c.s.pages.end(c.a.who)
+	} else {
 		c.a.Header().Set("Retry-After", "1")
 		c.a.problem(http.StatusServiceUnavailable, typeProblem("tooManyRequests", "Too many pages are being written."))
 		return

@@ -13,9 +13,9 @@
 // because the kernel would hold its buffer for long after a close. A file keeps going
 // through sendfile.
 //
-// Lists of files are made and sent in pieces of 32 KiB, twice: first to count their
-// length. A list of 250,000 files would otherwise take 40 MB for each follower that
-// asks.
+// Lists of files are made and sent in pieces of 32 KiB. A list of 250,000 files would
+// otherwise take 40 MB for each follower that asks. Their lengths are counted once, for all
+// followers. One follower never has all pages for people.
 //
 // One address that has not shown an id has at most a quarter of the connections. When all
 // are taken, each id and address has an equal share. A wrong id costs a second and the connection. All limits leave descriptors to syncs.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"weak"
 
 	"syncd/internal/downstream/catalog"
 	"syncd/internal/manifest"
@@ -117,12 +119,11 @@ func (c *call) manifest() {
 	if c.isUnchanged(l.etag()) {
 		return
 	}
-	length := counter(0)
-	l.write(&length)
+	length := c.s.lengths.of(l)
 	c.a.asList()
 	h := c.a.Header()
 	h.Set("Content-Type", c.format.contentType)
-	h.Set("Content-Length", strconv.FormatInt(int64(length), 10))
+	h.Set("Content-Length", strconv.FormatInt(length, 10))
 	c.a.WriteHeader(http.StatusOK)
 	if !c.a.head {
 		l.write(c.a)
@@ -204,6 +205,43 @@ func (l links) linkOf(ref manifest.Reference, slash bool) string {
 		b.WriteString("&tag=" + url.QueryEscape(tag))
 	}
 	return b.String()
+}
+
+// lengths knows how long lists are. To count a long list takes as much CPU as to send it, and
+// a follower could ask for nothing else: with HEAD, or a GET that it breaks off. Safe for
+// concurrent use.
+type lengths struct {
+	mu    sync.Mutex // also held while a list is counted, so that each is counted once
+	known map[listKey]int64
+}
+
+// listKey is a list, whatever id its links have. It keeps no revision in memory.
+type listKey struct {
+	revision weak.Pointer[catalog.Revision]
+	format   string
+}
+
+// maxLengths is how many lengths are known.
+const maxLengths = 4096
+
+// of returns the length of a list. A query has no characters that a format escapes, so it
+// adds as much to each link.
+func (k *lengths) of(l links) int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key := listKey{weak.Make(l.revision), l.format.name}
+	length, isKnown := k.known[key]
+	if !isKnown {
+		if k.known == nil || len(k.known) == maxLengths {
+			k.known = map[listKey]int64{} // most are of revisions that are gone
+		}
+		bare, count := l, counter(0)
+		bare.query = ""
+		bare.write(&count)
+		length = int64(count)
+		k.known[key] = length
+	}
+	return length + int64(l.revision.Len()*len(l.query))
 }
 
 // counter counts what is written to it.

@@ -51,17 +51,19 @@ type Config struct {
 
 // Service answers followers. Safe for concurrent use.
 type Service struct {
-	cfg    Config
-	bytes  *accounts.Queue // nil for no limit
-	wrong  chan struct{}   // held by requests with a wrong id
-	browse chan struct{}   // held by pages that are being written
+	cfg     Config
+	bytes   *accounts.Queue // nil for no limit
+	wrong   chan struct{}   // held by requests with a wrong id
+	pages   pages           // being written
+	lengths lengths
 }
 
 // Limits of a Service.
 const (
 	defaultPatience = 2 * time.Minute
 	maxWrong        = 256 // answers to wrong ids that wait at once
-	maxBrowse       = 2   // pages written at once
+	maxPages        = 4   // pages for people written at once
+	maxPagesOfOne   = 2   // of them, for one follower
 )
 
 // New returns a service.
@@ -74,7 +76,7 @@ func New(cfg Config) *Service {
 	if cfg.Bandwidth != nil {
 		bytes = accounts.NewQueue(cfg.Bandwidth)
 	}
-	return &Service{cfg: cfg, bytes: bytes, wrong: make(chan struct{}, maxWrong), browse: make(chan struct{}, maxBrowse)}
+	return &Service{cfg: cfg, bytes: bytes, wrong: make(chan struct{}, maxWrong)}
 }
 
 type everything struct{}
