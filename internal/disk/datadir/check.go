@@ -90,6 +90,11 @@ func checkWriters(d *fsops.Dir, uid int) error {
 	case perm&0o020 != 0 && gid != 0 && (is != 0 || uid == 0):
 		return fmt.Errorf("members of group %d can write in %s: run `chmod g-w` on it", gid, d.Path())
 	}
+	if perm&0o020 != 0 {
+		if other := fsops.WriterInACL(d.Path(), uid); other != "" {
+			return fmt.Errorf("%s can write in %s by its access list: run `setfacl -b` on it", other, d.Path())
+		}
+	}
 	return nil
 }
 

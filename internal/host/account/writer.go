@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"syncd/internal/disk/fsops"
 )
 
 // maxLinks is how many links the kernel follows on a path.
@@ -96,7 +98,7 @@ func CheckUnchanged(path string) error {
 		return err
 	case writer.IsOther():
 		return fmt.Errorf("user %s can change %s", writer.Name, path)
-	case os.Geteuid() == 0 && (info.Mode().Perm()&0o002 != 0 || info.Mode().Perm()&0o020 != 0 && groupOf(info) != 0):
+	case os.Geteuid() == 0 && (info.Mode().Perm()&0o002 != 0 || info.Mode().Perm()&0o020 != 0 && (groupOf(info) != 0 || fsops.WriterInACL(path, 0) != "")):
 		return fmt.Errorf("others than its owner can change %s", path)
 	}
 	return nil
@@ -122,6 +124,10 @@ func folderWriter(dir string, info fs.FileInfo) (Account, error) {
 		return owner, fmt.Errorf("every user can write in %s, and put a link to a file of root there: run `chmod o-w` on it", dir)
 	case perm&0o020 != 0 && groupOf(info) != 0:
 		return owner, fmt.Errorf("members of group %d can write in %s, and put a link to a file of root there: run `chmod g-w` on it", groupOf(info), dir)
+	case perm&0o020 != 0:
+		if other := fsops.WriterInACL(dir, 0); other != "" {
+			return owner, fmt.Errorf("%s can write in %s by its access list, and put a link to a file of root there: run `setfacl -b` on it", other, dir)
+		}
 	}
 	return owner, nil
 }

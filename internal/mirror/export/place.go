@@ -134,6 +134,11 @@ func checkDir(dir string, info fs.FileInfo, isParent bool) error {
 	case perm&0o020 != 0 && !isSticky && group != 0: // also a folder of root, unlike data_dir: its group could exchange the export
 		return refuse("run `chmod g-w` on it, or export to a new folder in it", "members of group %d can write in %s", group, dir)
 	}
+	if perm&0o020 != 0 && !isSticky {
+		if other := fsops.WriterInACL(dir, uid); other != "" {
+			return refuse("run `setfacl -b` on it, or export to a new folder in it", "%s can write in %s by its access list", other, dir)
+		}
+	}
 	return nil
 }
 
