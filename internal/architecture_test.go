@@ -47,7 +47,7 @@ var rooms = map[string][]string{
 	"disk":       {"datadir", "durable flock space", "directio fsops"},
 	"doctor":     {".", "alert"},
 	"e2e":        {"commands daemon doctor downstream files golive sync", "."},
-	"downstream": {"follower publisher serve", "catalog", "bucket rings"},
+	"downstream": {"follower publisher serve", "catalog objectstore", "bucket rings"},
 	"emulator":   {".", "autocomplete contribution listing property reversegeo testclient", "releases service", "catalogue gazetteer wire"},
 	"engine":     {".", "operation"},
 	"golive":     {".", "gate room"},

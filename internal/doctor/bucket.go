@@ -17,6 +17,7 @@ import (
 	"syncd/internal/clients/signature"
 	"syncd/internal/config"
 	"syncd/internal/disk/fsops"
+	"syncd/internal/downstream/objectstore"
 	"syncd/internal/downstream/publisher"
 	"syncd/internal/engine"
 	"syncd/internal/host/account"
@@ -211,10 +212,10 @@ func (s *storage) checkPublish(ctx context.Context) []Finding {
 	place.Retry.MaxElapsed = min(place.Retry.MaxElapsed, storePatience)
 	ctx, cancel := context.WithTimeout(ctx, netPatience)
 	defer cancel()
-	seen, err := place.Look(ctx)
+	seen, err := publisher.Look(ctx, place)
 	at := store{s.cfg.Publish.S3, "publish.s3"}
 	if err != nil {
-		code, status := publisher.AnswerOf(err)
+		code, status := objectstore.AnswerOf(err)
 		return []Finding{s.explainStore(at, code, status, err)}
 	}
 	return append(s.judgeSeen(at, seen), s.judgeUploads(ctx)...)

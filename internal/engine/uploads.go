@@ -8,6 +8,7 @@ import (
 
 	"syncd/internal/clients/certificate"
 	"syncd/internal/config"
+	"syncd/internal/downstream/objectstore"
 	"syncd/internal/downstream/publisher"
 	"syncd/internal/host/rate"
 	"syncd/internal/report"
@@ -62,12 +63,12 @@ func (u uploads) prepare(cfg *config.Config) (*uploader, error) {
 }
 
 // UploadPlace is the place of publish.s3.
-func UploadPlace(cfg *config.Config) (publisher.Place, error) {
+func UploadPlace(cfg *config.Config) (objectstore.Place, error) {
 	roots, err := certificate.Roots(cfg.Source.CAFile)
 	s3 := cfg.Publish.S3
-	return publisher.Place{
+	return objectstore.Place{
 		Endpoint: s3.Endpoint, Bucket: s3.Bucket, Prefix: s3.Prefix, Region: s3.Region, Roots: roots,
-		StallTimeout: cfg.Source.StallTimeout, Retry: publisher.Retry(cfg.Source.Retry),
+		StallTimeout: cfg.Source.StallTimeout, Retry: objectstore.Retry(cfg.Source.Retry),
 	}, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/objectstore"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 )
@@ -70,7 +71,7 @@ func (p *Publisher) tidy(ctx context.Context, req Request, done report.Upload) (
 
 // collectWithin is collect with a budget. It notes the outcome.
 func (p *Publisher) collectWithin(ctx context.Context, dryRun bool) (report.Collection, error) {
-	job, end := within(ctx, "deleting garbage from the bucket", limitsOfCollection)
+	job, end := objectstore.Within(ctx, "deleting garbage from the bucket", limitsOfCollection)
 	defer end()
 	done, err := p.collect(job, dryRun)
 	if dryRun || ctx.Err() != nil || errors.Is(err, errLost) {
@@ -148,7 +149,7 @@ func (p *Publisher) inUse(ctx context.Context) (kept, error) {
 	k.number = at.Generation
 	for number := at.Generation; number > 0; {
 		g, found, err := p.store.readGeneration(ctx, number, manifest.ObjectID{})
-		if errors.Is(err, errNotThere) && number != at.Generation {
+		if errors.Is(err, objectstore.ErrNotThere) && number != at.Generation {
 			return k, nil // it was deleted before
 		}
 		if err == nil {
@@ -160,7 +161,7 @@ func (p *Publisher) inUse(ctx context.Context) (kept, error) {
 		if err != nil {
 			return k, fmt.Errorf("nothing is deleted: %w", err)
 		}
-		if p.leastAge(found.written) >= p.cfg.Grace {
+		if p.server.LeastAge(found.Written) >= p.cfg.Grace {
 			return k, nil // the one before was replaced longer ago than that
 		}
 		number = g.Previous
@@ -195,7 +196,7 @@ func (p *Publisher) keep(ctx context.Context, k *kept, g bucket.Generation) erro
 
 func (k *kept) check(g bucket.Generation) error {
 	if len(k.objects) > maxKeptObjects || len(k.records)+len(k.generations) > maxKeptTexts {
-		return fmt.Errorf("the generations from %d on name over %d objects or %d texts: %w", g.Number, maxKeptObjects, maxKeptTexts, errOverrun)
+		return fmt.Errorf("the generations from %d on name over %d objects or %d texts: %w", g.Number, maxKeptObjects, maxKeptTexts, objectstore.ErrOverrun)
 	}
 	return nil
 }
@@ -220,48 +221,46 @@ func (k kept) names(name string) bool {
 // candidates lists what is not in use and seems to be old, after a name. last is where the
 // list goes on, "" at its end.
 func (p *Publisher) candidates(ctx context.Context, k kept, folder, after string) (names []string, last string, err error) {
-	err = p.store.listAfter(ctx, folder, after, func(o listed) bool {
-		if !k.names(o.name) && p.isOld(o.written) {
-			names = append(names, o.name)
+	err = p.store.ListAfter(ctx, folder, after, func(o objectstore.Listed) bool {
+		if !k.names(o.Name) && p.isOld(o.Written) {
+			names = append(names, o.Name)
 		}
 		if len(names) == maxCandidates {
-			last = o.name
+			last = o.Name
 		}
 		return last == ""
 	})
 	return names, last, err
 }
 
-func (p *Publisher) isOld(written time.Time) bool { return p.leastAge(written) >= p.cfg.Grace }
+func (p *Publisher) isOld(written time.Time) bool { return p.server.LeastAge(written) >= p.cfg.Grace }
 
 // removeOld deletes a candidate if it is still old: a publisher may have written it again.
 func (p *Publisher) removeOld(ctx context.Context, name string, dryRun bool) (size int64, removed bool, err error) {
-	found, err := p.store.head(ctx, name)
-	if errors.Is(err, errNotThere) || err == nil && !p.isOld(found.written) {
+	found, err := p.store.Head(ctx, name)
+	if errors.Is(err, objectstore.ErrNotThere) || err == nil && !p.isOld(found.Written) {
 		return 0, false, nil
 	}
 	if err != nil || dryRun {
-		return found.size, err == nil, err
+		return found.Size, err == nil, err
 	}
-	return found.size, true, p.store.remove(ctx, name)
+	return found.Size, true, p.store.Remove(ctx, name)
 }
 
 // abortUploads ends old uploads in parts, which take space that no list of objects shows.
 func (p *Publisher) abortUploads(ctx context.Context, dryRun bool) (count int, err error) {
-	old, err := p.store.unfinished(ctx, bucket.Objects)
+	old, err := p.store.Uploads(ctx, bucket.Objects)
 	if err != nil {
 		return 0, err
 	}
 	for _, u := range old {
-		if !p.isOld(u.Initiated) {
+		if !p.isOld(u.Began) {
 			continue
 		}
 		if !dryRun {
-			err = p.store.do(ctx, "end an unfinished upload", func(ctx context.Context) error {
-				return p.store.core.AbortMultipartUpload(ctx, p.store.bucket, u.Key, u.UploadID)
-			})
+			err = p.store.Abort(ctx, u)
 		}
-		if err != nil && !errors.Is(err, errNoUpload) {
+		if err != nil && !errors.Is(err, objectstore.ErrNoUpload) {
 			return count, err
 		}
 		count++

@@ -12,9 +12,8 @@
 // its fence into current.json first, even if nothing else changes: the conditional
 // write of an earlier holder, stopped right before its request, then fails.
 //
-// A server, or another writer of the bucket, may answer for ever. So each job has a budget
-// of requests, bytes of answers and time, which every request passes through: a publication,
-// a collection, a verification, a look, a round of the election. One publication runs and one
+// Package objectstore speaks to the server. Each job has a budget of it: a publication, a
+// collection, a verification, a look, a round of the election. One publication runs and one
 // waits, however slow the server is; a collection runs beside them.
 //
 // A publisher has a random identity, and knows the generations that it wrote by their

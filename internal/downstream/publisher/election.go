@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/objectstore"
 )
 
 // errLost says that this publisher does not hold the lease.
@@ -93,16 +94,28 @@ func (e *election) run(ctx context.Context, leastFence func(context.Context) (in
 		if has := e.mayUpload() == nil; has && !had {
 			gained()
 		}
-		if sleep(ctx, e.length/4) != nil {
+		if !rest(ctx, e.length/4) {
 			break
 		}
 	}
 	if e.mayUpload() == nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.length/4)
 		defer cancel()
-		ctx, end := within(ctx, "giving the lease back", limitsOfLease)
+		ctx, end := objectstore.Within(ctx, "giving the lease back", limitsOfLease)
 		defer end()
 		e.giveBack(ctx)
+	}
+}
+
+// rest waits. It is false if ctx ends first.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 
@@ -110,7 +123,7 @@ func (e *election) run(ctx context.Context, leastFence func(context.Context) (in
 func (e *election) timedRound(ctx context.Context, leastFence func(context.Context) (int64, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, e.length/2)
 	defer cancel()
-	ctx, end := within(ctx, "renewing the lease", limitsOfLease)
+	ctx, end := objectstore.Within(ctx, "renewing the lease", limitsOfLease)
 	defer end()
 	return e.round(ctx, leastFence)
 }
@@ -128,15 +141,15 @@ func (e *election) round(ctx context.Context, leastFence func(context.Context) (
 	if e.mayUpload() == nil {
 		next := e.lease // only run changes it
 		next.Renewal++
-		err := e.write(ctx, next, condition{etag: e.etag})
-		if !errors.Is(err, errChanged) && !errors.Is(err, errLost) {
+		err := e.write(ctx, next, objectstore.Condition{ETag: e.etag})
+		if !errors.Is(err, objectstore.ErrChanged) && !errors.Is(err, errLost) {
 			return err
 		}
 	}
 	e.drop()
 	text, found, err := e.store.text(ctx, bucket.LeaseName)
-	if errors.Is(err, errNotThere) {
-		return e.take(ctx, 0, condition{absent: true}, leastFence)
+	if errors.Is(err, objectstore.ErrNotThere) {
+		return e.take(ctx, 0, objectstore.Condition{Absent: true}, leastFence)
 	}
 	if err != nil {
 		return err
@@ -145,10 +158,10 @@ func (e *election) round(ctx context.Context, leastFence func(context.Context) (
 	if err != nil {
 		return err
 	}
-	if !e.isOver(lease, found.etag) {
+	if !e.isOver(lease, found.ETag) {
 		return nil
 	}
-	return e.take(ctx, lease.Fence, condition{etag: found.etag}, leastFence)
+	return e.take(ctx, lease.Fence, objectstore.Condition{ETag: found.ETag}, leastFence)
 }
 
 func (e *election) drop() {
@@ -176,7 +189,7 @@ func (e *election) isOver(lease bucket.Lease, etag string) bool {
 // maxFence is more than publishers can reach one by one.
 const maxFence = 1 << 53
 
-func (e *election) take(ctx context.Context, fence int64, c condition, leastFence func(context.Context) (int64, error)) error {
+func (e *election) take(ctx context.Context, fence int64, c objectstore.Condition, leastFence func(context.Context) (int64, error)) error {
 	least, err := leastFence(ctx)
 	if err != nil {
 		return err
@@ -185,7 +198,7 @@ func (e *election) take(ctx context.Context, fence int64, c condition, leastFenc
 		return fmt.Errorf("election: fence %d in %s, %d in %s: one above %d was not written by syncd, and leaves no numbers for the publishers after it: delete that text, and find out who wrote it", fence, bucket.LeaseName, least, bucket.CurrentName, int64(maxFence))
 	}
 	next := bucket.Lease{Holder: e.holder, Fence: max(fence, least) + 1, Seconds: int(e.length / time.Second)}
-	if err := e.write(ctx, next, c); !errors.Is(err, errChanged) {
+	if err := e.write(ctx, next, c); !errors.Is(err, objectstore.ErrChanged) {
 		return err
 	}
 	return nil // another publisher was faster, or the next rounds find that this lease has expired
@@ -193,9 +206,9 @@ func (e *election) take(ctx context.Context, fence int64, c condition, leastFenc
 
 // write writes the lease. Its time counts from before the request, so that it expires
 // here before another publisher can take it.
-func (e *election) write(ctx context.Context, next bucket.Lease, c condition) error {
+func (e *election) write(ctx context.Context, next bucket.Lease, c objectstore.Condition) error {
 	from := uptime()
-	etag, err := e.store.put(ctx, bucket.LeaseName, next.Text(), c)
+	etag, err := e.store.Put(ctx, bucket.LeaseName, next.Text(), c)
 	if err != nil {
 		return err
 	}
@@ -210,7 +223,7 @@ func (e *election) write(ctx context.Context, next bucket.Lease, c condition) er
 func (e *election) giveBack(ctx context.Context) {
 	next := e.lease
 	next.Holder = ""
-	_, _ = e.store.put(ctx, bucket.LeaseName, next.Text(), condition{etag: e.etag}) // otherwise the others wait for its end
+	_, _ = e.store.Put(ctx, bucket.LeaseName, next.Text(), objectstore.Condition{ETag: e.etag}) // otherwise the others wait for its end
 	e.drop()
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/bucket/buckettest"
+	"syncd/internal/downstream/objectstore"
 	"syncd/internal/report"
 )
 
@@ -93,8 +94,7 @@ func TestAnUploadInPartsGoesOnInAnotherProcess(t *testing.T) {
 func partsInBucket(t *testing.T, server *buckettest.Server, h *host) map[int]bool {
 	t.Helper()
 	p := newPublisher(t, server.Endpoint, h, nil)
-	m := &multipart{storage: p.store, name: bucket.ObjectName(h.Current().Records["addr"].Files[0].Object)}
-	parts, err := m.resume(inJob(t), 6)
+	_, parts, err := p.store.Resume(inJob(t), bucket.ObjectName(h.Current().Records["addr"].Files[0].Object), 6)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +342,7 @@ func TestTwoPublishersThatRaceLeaveOneWinner(t *testing.T) {
 		var failed atomic.Int64
 		for _, p := range publishers {
 			group.Go(func() {
-				if _, err := p.Upload(context.Background(), Request{}); err != nil && !errors.Is(err, errChanged) {
+				if _, err := p.Upload(context.Background(), Request{}); err != nil && !errors.Is(err, objectstore.ErrChanged) {
 					t.Error(err)
 					failed.Add(1)
 				}

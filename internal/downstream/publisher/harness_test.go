@@ -22,6 +22,7 @@ import (
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/bucket/buckettest"
+	"syncd/internal/downstream/objectstore"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
@@ -135,9 +136,9 @@ func newPublisher(t testing.TB, endpoint string, h *host, change func(*Config)) 
 		t.Fatal(err)
 	}
 	cfg := Config{
-		Place: Place{
+		Place: objectstore.Place{
 			Endpoint: u, Bucket: buckettest.Bucket, Prefix: "mirror/", Region: buckettest.Region, StallTimeout: time.Minute,
-			Retry: Retry{InitialInterval: 10 * time.Millisecond, MaxInterval: 500 * time.Millisecond, MaxElapsed: 5 * time.Minute},
+			Retry: objectstore.Retry{InitialInterval: 10 * time.Millisecond, MaxInterval: 500 * time.Millisecond, MaxElapsed: 5 * time.Minute},
 		},
 		Grace: 72 * time.Hour, Mirror: h, Objects: h, Configured: func(string) bool { return true }, Observer: &counts{}, Revision: func(string, string) (mirror.Record, error) { return mirror.Record{}, os.ErrNotExist },
 		Memory: h, Keep: func(report.Upload, time.Time) error { return nil }, KeepCollection: func(string, time.Time) error { return nil },
@@ -180,7 +181,7 @@ func onEachServer(t *testing.T, test func(*testing.T, *buckettest.Server)) {
 
 // inJob is a context for requests of a test itself.
 func inJob(t testing.TB) context.Context {
-	ctx, end := within(context.Background(), "a test", limitsOfLook)
+	ctx, end := objectstore.Within(context.Background(), "a test", limitsOfLook)
 	t.Cleanup(end)
 	return ctx
 }

@@ -18,32 +18,11 @@ import (
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/bucket/buckettest"
+	"syncd/internal/downstream/objectstore"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror/record"
 	"syncd/internal/report"
 )
-
-// A list without an end must hold up no sync for ever and fill no memory.
-func TestListsWithoutAnEndAreRefused(t *testing.T) {
-	useCredentials(t)
-	pages := 0
-	for name, page := range map[string]func(http.ResponseWriter){
-		"of one page": func(w http.ResponseWriter) {
-			fmt.Fprint(w, "<ListBucketResult>", strings.Repeat("<Name>x</Name>", maxPage/8), "</ListBucketResult>")
-		},
-		"of empty pages": func(w http.ResponseWriter) {
-			pages++
-			fmt.Fprintf(w, "<ListBucketResult><IsTruncated>%t</IsTruncated><NextContinuationToken>%d</NextContinuationToken></ListBucketResult>", pages <= 10_000, pages)
-		},
-	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { page(w) }))
-		defer server.Close()
-		p := newPublisher(t, server.URL, newHost(t), nil)
-		if err := p.store.list(inJob(t), bucket.Objects, func(listed) {}); err == nil {
-			t.Errorf("a list %s: no error", name)
-		}
-	}
-}
 
 // Somebody's text with a very high number must not lead to one that followers refuse.
 func TestAPlantedGenerationDoesNotEndTheCounting(t *testing.T) {
@@ -59,7 +38,7 @@ func TestAPlantedGenerationDoesNotEndTheCounting(t *testing.T) {
 }
 
 // setLimits changes the limits of a job until the end of the test.
-func setLimits(t *testing.T, of *limits, to limits) {
+func setLimits(t *testing.T, of *objectstore.Limits, to objectstore.Limits) {
 	before := *of
 	*of = to
 	t.Cleanup(func() { *of = before })
@@ -137,7 +116,7 @@ func (e *endless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // up no publication.
 func TestAnEndlessChainOfGenerationsEndsTheCollection(t *testing.T) {
 	useCredentials(t)
-	setLimits(t, &limitsOfCollection, limits{200, 1 << 30, time.Hour})
+	setLimits(t, &limitsOfCollection, objectstore.Limits{Requests: 200, Bytes: 1 << 30, Time: time.Hour})
 	server, address := newEndless(t, 3)
 	h := newHost(t)
 	h.serve("addr", "2026.10", map[string]string{"a": "one"})
@@ -150,13 +129,13 @@ func TestAnEndlessChainOfGenerationsEndsTheCollection(t *testing.T) {
 	if done := mustPublish(t, p, Request{}); done.Result != report.Uploaded || done.Collected != nil {
 		t.Errorf("%+v", done)
 	}
-	if !seen.collectionFailed || !strings.Contains(kept, errOverrun.Error()) || !strings.Contains(kept, "nothing is deleted") {
+	if !seen.collectionFailed || !strings.Contains(kept, objectstore.ErrOverrun.Error()) || !strings.Contains(kept, "nothing is deleted") {
 		t.Errorf("%t, %q", seen.collectionFailed, kept)
 	}
 	if n := server.requests.Load(); n > 300 {
 		t.Errorf("%d requests", n)
 	}
-	if _, err := p.Upload(t.Context(), Request{Collect: true}); !errors.Is(err, errOverrun) {
+	if _, err := p.Upload(t.Context(), Request{Collect: true}); !errors.Is(err, objectstore.ErrOverrun) {
 		t.Error(err)
 	}
 	p.collectAt.Store(1) // an hour later
@@ -170,14 +149,14 @@ func TestAnEndlessChainOfGenerationsEndsTheCollection(t *testing.T) {
 func TestAPublicationEndsWithItsBudget(t *testing.T) {
 	useCredentials(t)
 	for name, tt := range map[string]struct {
-		limits limits
+		limits objectstore.Limits
 		answer http.HandlerFunc
 	}{
-		"requests": {limits{50, 1 << 30, time.Hour}, answerOf503},
-		"bytes": {limits{1000, 1 << 20, time.Hour}, func(w http.ResponseWriter, _ *http.Request) {
+		"requests": {objectstore.Limits{Requests: 50, Bytes: 1 << 30, Time: time.Hour}, answerOf503},
+		"bytes": {objectstore.Limits{Requests: 1000, Bytes: 1 << 20, Time: time.Hour}, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write(bytes.Repeat([]byte(" "), 600<<10))
 		}},
-		"time": {limits{1000, 1 << 30, time.Second}, func(_ http.ResponseWriter, r *http.Request) {
+		"time": {objectstore.Limits{Requests: 1000, Bytes: 1 << 30, Time: time.Second}, func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body) // or else its end is not seen
 			<-r.Context().Done()
 		}},
@@ -190,13 +169,13 @@ func TestAPublicationEndsWithItsBudget(t *testing.T) {
 		seen := &counts{}
 		p := newPublisher(t, server.URL, h, func(c *Config) {
 			c.Observer = seen
-			c.Place.Retry = Retry{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond, MaxElapsed: 4 * time.Minute}
+			c.Place.Retry = objectstore.Retry{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond, MaxElapsed: 4 * time.Minute}
 			if name == "time" {
 				c.Place.Retry.MaxElapsed = time.Second
 			}
 		})
 		done, err := p.Upload(context.Background(), Request{})
-		if !errors.Is(err, errOverrun) || done.Result != report.UploadFailed || len(seen.results) != 1 || seen.results[0] != "failed" {
+		if !errors.Is(err, objectstore.ErrOverrun) || done.Result != report.UploadFailed || len(seen.results) != 1 || seen.results[0] != "failed" {
 			t.Errorf("%s: %+v, %v, %v", name, done, err, seen.results)
 		}
 	}
@@ -238,7 +217,7 @@ func TestAnEndlessListOfPartsIsLeft(t *testing.T) {
 // A long record of this host's own manifest is no list without an end.
 func TestABudgetGrowsWithTheManifestsOfThisHost(t *testing.T) {
 	server := start(t)
-	setLimits(t, &limitsOfPublication, limits{60, 16 << 10, time.Hour})
+	setLimits(t, &limitsOfPublication, objectstore.Limits{Requests: 60, Bytes: 16 << 10, Time: time.Hour})
 	h := newHost(t)
 	p := newPublisher(t, server.Endpoint, h, nil)
 	files := map[string]string{}
@@ -254,10 +233,10 @@ func TestABudgetGrowsWithTheManifestsOfThisHost(t *testing.T) {
 
 func TestAnEndlessChainOfGenerationsEndsAVerification(t *testing.T) {
 	useCredentials(t)
-	setLimits(t, &limitsOfVerification, limits{200, 1 << 30, time.Hour})
+	setLimits(t, &limitsOfVerification, objectstore.Limits{Requests: 200, Bytes: 1 << 30, Time: time.Hour})
 	_, address := newEndless(t, 3)
 	done, err := newPublisher(t, address, newHost(t), nil).Verify(t.Context(), Verify{})
-	if !errors.Is(err, errOverrun) || done.Result != report.UploadFailed {
+	if !errors.Is(err, objectstore.ErrOverrun) || done.Result != report.UploadFailed {
 		t.Errorf("%+v, %v", done, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/objectstore"
 )
 
 // Seen is what Look finds at a place.
@@ -17,10 +18,10 @@ type Seen struct {
 
 // Look finds out whether a publisher could work at a place. It writes an object of its own,
 // as the publisher does before its first write, and removes it.
-func (p Place) Look(ctx context.Context) (seen Seen, err error) {
-	ctx, end := within(ctx, "looking at the bucket", limitsOfLook)
+func Look(ctx context.Context, place objectstore.Place) (seen Seen, err error) {
+	ctx, end := objectstore.Within(ctx, "looking at the bucket", limitsOfLook)
 	defer end()
-	s, err := p.connect(func() error { return nil }, new(known))
+	s, err := connect(place, func() error { return nil }, new(objectstore.Server))
 	if err != nil {
 		return seen, err
 	}
@@ -30,26 +31,20 @@ func (p Place) Look(ctx context.Context) (seen Seen, err error) {
 	if seen.Lease, err = lookAt(ctx, s, bucket.LeaseName, bucket.ParseLease); err != nil {
 		return seen, err
 	}
-	if seen.HasConditions, err = s.knowsConditions(ctx); err != nil {
+	if seen.HasConditions, err = s.KnowsConditions(ctx, bucket.ProbeName(rand.Text())); err != nil {
 		return seen, err
 	}
-	return seen, s.remove(ctx, bucket.ProbeName(rand.Text())) // there is none: this shows whether it may
+	return seen, s.Remove(ctx, bucket.ProbeName(rand.Text())) // there is none: this shows whether it may
 }
 
 // lookAt reads a text that may be missing.
 func lookAt[T any](ctx context.Context, s *storage, name string, parse func([]byte) (T, error)) (value T, err error) {
 	text, _, err := s.text(ctx, name)
-	if errors.Is(err, errNotThere) {
+	if errors.Is(err, objectstore.ErrNotThere) {
 		return value, nil
 	}
 	if err != nil {
 		return value, err
 	}
 	return parse(text)
-}
-
-// AnswerOf returns the code and the status of the S3 server's answer that caused err.
-func AnswerOf(err error) (code string, status int) {
-	answer, _ := answerOf(err)
-	return answer.Code, answer.StatusCode
 }

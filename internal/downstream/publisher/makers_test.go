@@ -54,7 +54,7 @@ func TestServersOfThreeMakersArePublishedTo(t *testing.T) {
 func electedOf(t *testing.T, server *buckettest.Server, h *host, works bool) {
 	t.Helper()
 	p := newPublisher(t, server.Endpoint, h, func(c *Config) { c.Lease = time.Hour })
-	seen, err := p.cfg.Place.Look(t.Context())
+	seen, err := Look(t.Context(), p.cfg.Place)
 	if err != nil || seen.HasConditions != works || seen.Current.Generation != 2 {
 		t.Errorf("%+v, %v", seen, err)
 	}

@@ -3,7 +3,6 @@ package publisher
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 
 	"syncd/internal/downstream/bucket"
@@ -17,7 +16,7 @@ func (p *Publisher) probe(ctx context.Context) error {
 		if p.election != nil {
 			store = p.election.store // nobody has the lease yet
 		}
-		knows, err := store.knowsConditions(ctx)
+		knows, err := store.KnowsConditions(ctx, bucket.ProbeName(rand.Text()))
 		if err != nil {
 			return err
 		}
@@ -30,50 +29,4 @@ func (p *Publisher) probe(ctx context.Context) error {
 		return fmt.Errorf("election: the S3 server %s does not keep to conditions of writes (If-Match, If-None-Match): use another server, or a single publisher without election", p.cfg.Place.Endpoint.Host)
 	}
 	return nil
-}
-
-// knowsConditions writes an object of its own under conditions that do not hold, and under
-// one that does. It learns the form of ETags that the server compares.
-func (s *storage) knowsConditions(ctx context.Context) (bool, error) {
-	name := bucket.ProbeName(rand.Text())
-	etag, err := s.put(ctx, name, []byte("{}\n"), condition{absent: true})
-	if isUnknown(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = s.remove(ctx, name) }() // otherwise a later collection does
-	if refuses, err := s.refuses(ctx, name, condition{absent: true}); err != nil || !refuses {
-		return false, err
-	}
-	for _, bare := range []bool{false, true} {
-		s.known.bareETags.Store(bare)
-		if refuses, err := s.refuses(ctx, name, condition{etag: "00000000000000000000000000000000"}); err != nil || !refuses {
-			return false, err
-		}
-		if refuses, err := s.refuses(ctx, name, condition{etag: etag}); err != nil || !refuses {
-			return err == nil, err
-		}
-	}
-	return false, nil
-}
-
-// refuses is true if the server refuses a write because of its condition. A server without
-// conditions refuses none.
-func (s *storage) refuses(ctx context.Context, name string, c condition) (bool, error) {
-	_, err := s.put(ctx, name, []byte("[]\n"), c)
-	if isUnknown(err) {
-		return false, nil
-	}
-	if errors.Is(err, errChanged) {
-		return true, nil
-	}
-	return false, err
-}
-
-// isUnknown is true for a server that says that it has no conditions.
-func isUnknown(err error) bool {
-	answer, ok := answerOf(err)
-	return ok && (answer.StatusCode == 501 || answer.Code == "NotImplemented" || answer.Code == "InvalidArgument" || answer.Code == "InvalidRequest")
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/objectstore"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
@@ -22,7 +23,7 @@ import (
 
 // Config is what a Publisher needs.
 type Config struct {
-	Place Place
+	Place objectstore.Place
 	Grace time.Duration // what no generation names is kept for so long
 	Lease time.Duration // 0 without election
 
@@ -76,7 +77,7 @@ type Publisher struct {
 	identity *identity
 	store    *storage
 	election *election // nil without
-	known    known     // about the server
+	server   objectstore.Server
 
 	queue      queue
 	collecting chan struct{}       // has a value while a collection runs
@@ -114,13 +115,13 @@ func New(cfg Config) (*Publisher, error) {
 	if cfg.Lease > 0 {
 		p.election = newElection(p.identity.name()+" "+rand.Text()[:8], cfg.Lease)
 		place := cfg.Place
-		place.Retry = Retry{InitialInterval: cfg.Lease / 50, MaxInterval: cfg.Lease / 10, MaxElapsed: cfg.Lease / 3}
-		if p.election.store, err = place.connect(p.election.mayWriteLease, &p.known); err != nil {
+		place.Retry = objectstore.Retry{InitialInterval: cfg.Lease / 50, MaxInterval: cfg.Lease / 10, MaxElapsed: cfg.Lease / 3}
+		if p.election.store, err = connect(place, p.election.mayWriteLease, &p.server); err != nil {
 			return nil, err
 		}
 		mayWrite = p.election.mayUpload
 	}
-	p.store, err = cfg.Place.connect(mayWrite, &p.known)
+	p.store, err = connect(cfg.Place, mayWrite, &p.server)
 	return p, err
 }
 
@@ -189,7 +190,7 @@ func (p *Publisher) Upload(ctx context.Context, req Request) (report.Upload, err
 
 // attempt publishes and notes the outcome.
 func (p *Publisher) attempt(ctx context.Context, req Request) (report.Upload, error) {
-	job, end := within(ctx, "publishing", limits{limitsOfPublication.requests, limitsOfPublication.bytes, limitsOfPublication.time + 2*p.cfg.Place.Retry.MaxElapsed})
+	job, end := objectstore.Within(ctx, "publishing", objectstore.Limits{Requests: limitsOfPublication.Requests, Bytes: limitsOfPublication.Bytes, Time: limitsOfPublication.Time + 2*p.cfg.Place.Retry.MaxElapsed})
 	defer end()
 	done, err := p.upload(job, req)
 	if errors.Is(err, errLost) {
@@ -232,7 +233,7 @@ func (p *Publisher) upload(ctx context.Context, req Request) (done report.Upload
 		}
 		return done, nil
 	}
-	if err := p.store.checkCredentials(); err != nil {
+	if err := p.store.CheckCredentials(); err != nil {
 		return done, err
 	}
 	if !req.DryRun {
@@ -247,7 +248,7 @@ func (p *Publisher) upload(ctx context.Context, req Request) (done report.Upload
 	}
 	for range maxRounds {
 		done, err = p.round(ctx, req)
-		if !errors.Is(err, errChanged) {
+		if !errors.Is(err, objectstore.ErrChanged) {
 			break
 		}
 	}
@@ -265,7 +266,7 @@ func (p *Publisher) isReplaced(ctx context.Context) bool {
 	defer cancel()
 	text, _, err := p.store.text(ctx, bucket.CurrentName)
 	if err != nil {
-		return errors.Is(err, errNotThere)
+		return errors.Is(err, objectstore.ErrNotThere)
 	}
 	current, err := bucket.ParseCurrent(text)
 	return err != nil || state{Current: current}.id() != p.stands
@@ -293,7 +294,7 @@ func (p *Publisher) begin(ctx context.Context, req Request) error {
 	return p.election.await(ctx)
 }
 
-// round publishes once. errChanged says that another publisher was faster.
+// round publishes once. objectstore.ErrChanged says that another publisher was faster.
 func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, error) {
 	served := p.cfg.Mirror.Current()
 	at, err := p.readCurrent(ctx)
@@ -386,7 +387,7 @@ func (p *Publisher) checkFence(ctx context.Context, at state) error {
 		return nil
 	}
 	text, _, err := p.store.text(ctx, bucket.LeaseName)
-	if errors.Is(err, errNotThere) {
+	if errors.Is(err, objectstore.ErrNotThere) {
 		return nil
 	}
 	if err != nil {

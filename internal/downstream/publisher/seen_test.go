@@ -24,7 +24,7 @@ func lose(t *testing.T, s *buckettest.Server, name string) {
 // overwrite writes something in the place of an object; the server keeps its checksum.
 func overwrite(t *testing.T, p *Publisher, name, content string) {
 	t.Helper()
-	must(t, p.store.putStream(inJob(t), name, int64(len(content)), sum(content), func() (io.Reader, error) { return strings.NewReader(content), nil }))
+	must(t, p.store.PutStream(inJob(t), name, int64(len(content)), sum(content), func() (io.Reader, error) { return strings.NewReader(content), nil }))
 }
 
 func objectOf(content string) string { return bucket.ObjectName(sum(content)) }

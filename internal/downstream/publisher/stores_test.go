@@ -57,7 +57,7 @@ func TestAnUnknownKeyIsNoEmptyBucket(t *testing.T) {
 	server := start(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "NOKEYofANYBODY")
 	p := newPublisher(t, server.Endpoint, newHost(t), nil)
-	if _, err := p.cfg.Place.Look(t.Context()); err == nil || !strings.Contains(err.Error(), "check the credentials") {
+	if _, err := Look(t.Context(), p.cfg.Place); err == nil || !strings.Contains(err.Error(), "check the credentials") {
 		t.Error(err)
 	}
 	if _, err := p.Upload(t.Context(), Request{Check: true, DryRun: true}); err == nil || !strings.Contains(err.Error(), "check the credentials") {
@@ -114,7 +114,7 @@ func TestAServerThatComparesETagsWithoutQuotesHasConditions(t *testing.T) {
 	if c := look(t, server); c.files["addr/a"] != "two" || c.current.Fence != 1 || probed == 0 || bare.Load() == probed {
 		t.Errorf("%+v, %d and %d requests", c, probed, bare.Load())
 	}
-	if seen, err := p.cfg.Place.Look(t.Context()); err != nil || !seen.HasConditions {
+	if seen, err := Look(t.Context(), p.cfg.Place); err != nil || !seen.HasConditions {
 		t.Errorf("%+v, %v", seen, err)
 	}
 }

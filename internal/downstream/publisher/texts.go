@@ -12,9 +12,24 @@ import (
 	"time"
 
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/objectstore"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror/record"
 )
+
+// storage is the object store of a publication: it reads and writes the texts.
+type storage struct{ *objectstore.Store }
+
+// connect returns the storage at a place. It makes no request.
+func connect(place objectstore.Place, mayWrite func() error, server *objectstore.Server) (*storage, error) {
+	s, err := place.Connect(mayWrite, server)
+	return &storage{s}, err
+}
+
+// text reads a text.
+func (s *storage) text(ctx context.Context, name string) ([]byte, objectstore.Info, error) {
+	return s.Text(ctx, name, bucket.MaxText)
+}
 
 // state is what current.json leads to. The zero value is an empty bucket.
 type state struct {
@@ -38,7 +53,7 @@ func (s state) epoch() int64 { return max(s.Epoch, s.generation.Epoch) }
 // readCurrent reads current.json and its generation.
 func (p *Publisher) readCurrent(ctx context.Context) (state, error) {
 	text, found, err := p.store.text(ctx, bucket.CurrentName)
-	if errors.Is(err, errNotThere) {
+	if errors.Is(err, objectstore.ErrNotThere) {
 		return state{}, nil
 	}
 	if err != nil {
@@ -48,7 +63,7 @@ func (p *Publisher) readCurrent(ctx context.Context) (state, error) {
 	if err != nil {
 		return state{}, fmt.Errorf("%w: delete it to publish again, if no newer syncd wrote it", err)
 	}
-	at := state{Current: current, etag: found.etag}
+	at := state{Current: current, etag: found.ETag}
 	at.generation, _, err = p.store.readGeneration(ctx, current.Generation, current.SHA256)
 	if errors.Is(err, errUnusable) {
 		p.cfg.Log.Warn().Err(err).Int("generation", current.Generation).Msg("the bucket's generation is damaged or missing: it is published again")
@@ -61,9 +76,9 @@ func (p *Publisher) readCurrent(ctx context.Context) (state, error) {
 var errUnusable = errors.New("cannot be used")
 
 // readGeneration reads a generation. It must have the SHA-256 sum, unless that is zero.
-func (s *storage) readGeneration(ctx context.Context, number int, sum manifest.ObjectID) (bucket.Generation, info, error) {
+func (s *storage) readGeneration(ctx context.Context, number int, sum manifest.ObjectID) (bucket.Generation, objectstore.Info, error) {
 	text, found, err := s.text(ctx, bucket.GenerationName(number))
-	if errors.Is(err, errNotThere) {
+	if errors.Is(err, objectstore.ErrNotThere) {
 		return bucket.Generation{}, found, fmt.Errorf("%w: %w", errUnusable, err)
 	}
 	if err != nil {
@@ -81,9 +96,9 @@ func (s *storage) readGeneration(ctx context.Context, number int, sum manifest.O
 
 // readRecord reads the record of a manifest of a generation.
 func (s *storage) readRecord(ctx context.Context, of bucket.Manifest) (read record.Record, err error) {
-	_, err = s.read(ctx, of.Record(), func(from io.Reader) error {
+	_, err = s.Read(ctx, of.Record(), func(from io.Reader) error {
 		if read, err = bucket.ReadRecord(of, from); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return &localError{fmt.Errorf("%w: %w", errUnusable, err)}
+			return &objectstore.LocalError{Err: fmt.Errorf("%w: %w", errUnusable, err)}
 		}
 		return err
 	})
@@ -122,7 +137,7 @@ func measured(r record.Record) (recordText, error) {
 func (s *storage) writeRecord(ctx context.Context, text recordText) error {
 	var last *io.PipeReader
 	defer func() { _ = last.Close() }()
-	return s.putStream(ctx, bucket.ManifestOf(text.Record).Record(), text.size, text.sum, func() (io.Reader, error) {
+	return s.PutStream(ctx, bucket.ManifestOf(text.Record).Record(), text.size, text.sum, func() (io.Reader, error) {
 		if last != nil {
 			_ = last.Close() // ends the writer of the attempt before
 		}
@@ -185,7 +200,7 @@ func (p *Publisher) writeGeneration(ctx context.Context, at state, manifests []b
 	}
 	for g.Number = first; g.Number < first+maxNumbers; g.Number++ {
 		err := p.writeNew(ctx, bucket.GenerationName(g.Number), g.Text())
-		if errors.Is(err, errChanged) { // another publisher's, or one that was never finished
+		if errors.Is(err, objectstore.ErrChanged) { // another publisher's, or one that was never finished
 			continue
 		}
 		if err != nil {
@@ -213,24 +228,24 @@ func (p *Publisher) forgetName() {
 // freeNumber is the number after those in a list, which may be stale.
 func (s *storage) freeNumber(ctx context.Context, least int) (int, error) {
 	most := least + maxGap
-	err := s.list(ctx, bucket.Generations, func(o listed) {
-		if number, ok := bucket.ParseGenerationName(o.name); ok && number < most {
+	err := s.List(ctx, bucket.Generations, func(o objectstore.Listed) {
+		if number, ok := bucket.ParseGenerationName(o.Name); ok && number < most {
 			least = max(least, number+1)
 		}
 	})
 	return least, err
 }
 
-// writeNew writes a text that is not there yet. errChanged says that another one is.
+// writeNew writes a text that is not there yet. objectstore.ErrChanged says that another one is.
 func (p *Publisher) writeNew(ctx context.Context, name string, text []byte) error {
-	_, err := p.store.put(ctx, name, text, p.when(condition{absent: true}))
+	_, err := p.store.Put(ctx, name, text, p.when(objectstore.Condition{Absent: true}))
 	return p.store.settle(ctx, name, text, err)
 }
 
 // settle finds out whether a write that met another text was done by an attempt whose
 // answer was lost.
 func (s *storage) settle(ctx context.Context, name string, text []byte, err error) error {
-	if !errors.Is(err, errChanged) {
+	if !errors.Is(err, objectstore.ErrChanged) {
 		return err
 	}
 	there, _, readErr := s.text(ctx, name)
@@ -242,21 +257,21 @@ func (s *storage) settle(ctx context.Context, name string, text []byte, err erro
 
 // writeCurrent lets current.json name a generation, in the place of the one that was read.
 func (p *Publisher) writeCurrent(ctx context.Context, at state, to generationID, epoch int64) error {
-	c := condition{etag: at.etag}
+	c := objectstore.Condition{ETag: at.etag}
 	if at.etag == "" {
-		c = condition{absent: true}
+		c = objectstore.Condition{Absent: true}
 	}
 	current := bucket.Current{
 		Generation: to.number, SHA256: to.sum, Fence: p.fenceFor(at), Epoch: epoch, Publisher: p.identity.name(), PublishedAt: time.Now().UTC(),
 	}
-	_, err := p.store.put(ctx, bucket.CurrentName, current.Text(), p.when(c))
+	_, err := p.store.Put(ctx, bucket.CurrentName, current.Text(), p.when(c))
 	return p.store.settle(ctx, bucket.CurrentName, current.Text(), err)
 }
 
 // when is a condition, if the server knows conditions.
-func (p *Publisher) when(c condition) condition {
+func (p *Publisher) when(c objectstore.Condition) objectstore.Condition {
 	if p.probed != nil && !*p.probed {
-		return anything
+		return objectstore.Anything
 	}
 	return c
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/objectstore"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/record"
@@ -78,7 +79,7 @@ func (p *Publisher) uploadMissing(ctx context.Context, n *next, at state, isSeen
 // revision uploads what a revision needs: its record comes last. Where another publisher's
 // record cannot be read, m gets this host's.
 func (u *uploads) revision(ctx context.Context, r mirror.Record, m *bucket.Manifest, at state) error {
-	budgetOf(ctx).grow(limits{requests: limitsOfObject.requests, bytes: record.Limit(len(r.Files)), time: time.Minute}) // for the record there
+	objectstore.BudgetOf(ctx).Grow(objectstore.Limits{Requests: limitsOfObject.Requests, Bytes: record.Limit(len(r.Files)), Time: time.Minute}) // for the record there
 	named, found := u.objectsOf(ctx, at, r.Manifest)
 	done := make(map[manifest.ObjectID]bool, len(r.Files))
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -130,12 +131,12 @@ func (u *uploads) objectsOf(ctx context.Context, at state, name string) (map[man
 // bring uploads an object unless it is there. One that could soon be deleted as garbage,
 // because the present generation does not name it, is uploaded again.
 func (u *uploads) bring(ctx context.Context, o object, isNamed bool) error {
-	budgetOf(ctx).grow(limitsOfObject)
-	found, err := u.store.head(ctx, bucket.ObjectName(o.id))
-	if err != nil && !errors.Is(err, errNotThere) {
+	objectstore.BudgetOf(ctx).Grow(limitsOfObject)
+	found, err := u.store.Head(ctx, bucket.ObjectName(o.id))
+	if err != nil && !errors.Is(err, objectstore.ErrNotThere) {
 		return err
 	}
-	if err == nil && !found.isOther(o) && (isNamed || u.mostAge(found.written) < u.cfg.Grace/2) {
+	if err == nil && !found.IsOther(o.size, o.id) && (isNamed || u.server.MostAge(found.Written) < u.cfg.Grace/2) {
 		return nil
 	}
 	u.objects.Add(1)
@@ -148,7 +149,7 @@ func (u *uploads) bring(ctx context.Context, o object, isNamed bool) error {
 
 // upload sends an object.
 func (u *uploads) upload(ctx context.Context, o object) error {
-	budgetOf(ctx).growFor(o.size)
+	growFor(objectstore.BudgetOf(ctx), o.size)
 	file, err := u.cfg.Objects.Open(o.id)
 	if err != nil {
 		return err
@@ -158,7 +159,7 @@ func (u *uploads) upload(ctx context.Context, o object) error {
 		return u.inParts(ctx, o, file)
 	}
 	return u.send(ctx, o.size, func() error {
-		return u.store.putStream(ctx, bucket.ObjectName(o.id), o.size, o.id, func() (io.Reader, error) { return section(file, 0, o.size), nil })
+		return u.store.PutStream(ctx, bucket.ObjectName(o.id), o.size, o.id, func() (io.Reader, error) { return section(file, 0, o.size), nil })
 	})
 }
 
@@ -179,33 +180,6 @@ func (u *uploads) send(ctx context.Context, size int64, put func() error) error 
 	}
 	u.cfg.Observer.Uploaded(size)
 	return nil
-}
-
-// clocks are the server's, by its last answer, and this host's. One of them may be wrong, or
-// jump: another one than the server's may write the times of objects.
-func (p *Publisher) clocks() (server, own time.Time) {
-	own = time.Now()
-	if seconds := p.known.time.Load(); seconds != 0 {
-		return time.Unix(seconds, 0), own
-	}
-	return own, own
-}
-
-// leastAge is how old an object is by both clocks, so that one which is ahead deletes nothing
-// too early. An object without a time has no age.
-func (p *Publisher) leastAge(written time.Time) time.Duration {
-	server, own := p.clocks()
-	if written.Unix() <= 0 {
-		return 0
-	}
-	return min(server.Sub(written), own.Sub(written))
-}
-
-// mostAge is how old an object is by one of the clocks, so that one which is behind trusts
-// nothing that another publisher could delete.
-func (p *Publisher) mostAge(written time.Time) time.Duration {
-	server, own := p.clocks()
-	return max(server.Sub(written), own.Sub(written))
 }
 
 // hashParts reads a file once and returns the sums of its parts. The whole must be the

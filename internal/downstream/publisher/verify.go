@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/objectstore"
 	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror/record"
@@ -41,7 +42,7 @@ type Verify struct {
 // its size and its SHA-256. It needs no lease, and no publication waits for it, until it
 // repairs something.
 func (p *Publisher) Verify(ctx context.Context, req Verify) (report.Upload, error) {
-	if err := p.store.checkCredentials(); err != nil {
+	if err := p.store.CheckCredentials(); err != nil {
 		return report.Upload{Result: report.UploadFailed, Error: err.Error()}, err
 	}
 	if err := p.verifying.Acquire(ctx, 1); err != nil {
@@ -127,7 +128,7 @@ func (v *verification) run(ctx context.Context) (done report.Upload, err error) 
 
 // look finds what is missing or damaged.
 func (v *verification) look(ctx context.Context) error {
-	ctx, end := within(ctx, "verifying the bucket", limitsOfVerification)
+	ctx, end := objectstore.Within(ctx, "verifying the bucket", limitsOfVerification)
 	defer end()
 	if err := v.readTexts(ctx); err != nil {
 		return err
@@ -203,14 +204,14 @@ func (v *verification) eachKept(ctx context.Context, use func(bucket.Generation)
 	}
 	if v.at.Generation == 0 {
 		if len(v.cfg.Mirror.Current().Records) > 0 {
-			damaged(&finding{name: bucket.CurrentName, isMissing: true, err: errNotThere})
+			damaged(&finding{name: bucket.CurrentName, isMissing: true, err: objectstore.ErrNotThere})
 		}
 		return nil
 	}
 	number := v.at.Generation
 	for range maxVerified {
 		g, found, err := v.store.readGeneration(ctx, number, v.sumOf(number))
-		switch isGone := errors.Is(err, errNotThere); {
+		switch isGone := errors.Is(err, objectstore.ErrNotThere); {
 		case isGone && number != v.at.Generation:
 			return nil // it was deleted as garbage
 		case errors.Is(err, errUnusable):
@@ -222,7 +223,7 @@ func (v *verification) eachKept(ctx context.Context, use func(bucket.Generation)
 		if err := use(g); err != nil {
 			return err
 		}
-		if g.Previous == 0 || v.leastAge(found.written) >= v.cfg.Grace {
+		if g.Previous == 0 || v.server.LeastAge(found.Written) >= v.cfg.Grace {
 			return nil
 		}
 		number = g.Previous
@@ -242,7 +243,7 @@ func (v *verification) sumOf(number int) (sum manifest.ObjectID) {
 // there must be.
 func (v *verification) readRecordOf(ctx context.Context, number int, m bucket.Manifest) error {
 	r, err := v.store.readRecord(ctx, m)
-	if isGone := errors.Is(err, errNotThere); isGone || errors.Is(err, errUnusable) {
+	if isGone := errors.Is(err, objectstore.ErrNotThere); isGone || errors.Is(err, errUnusable) {
 		f := &finding{name: m.Record(), manifest: &m, number: number, isMissing: isGone, err: err}
 		v.records[m.Record()] = f
 		v.find(f)
@@ -300,24 +301,24 @@ func (v *verification) checkObjects(ctx context.Context) error {
 
 // check returns what is wrong with an object. An error says that this is not known.
 func (v *verification) check(ctx context.Context, o object) (isMissing bool, damage, err error) {
-	job := budgetOf(ctx)
-	job.growFor(o.size)
-	job.grow(limits{bytes: 2 * o.size}) // the bytes are read, perhaps twice
-	found, err := v.store.head(ctx, bucket.ObjectName(o.id))
+	job := objectstore.BudgetOf(ctx)
+	growFor(job, o.size)
+	job.Grow(objectstore.Limits{Bytes: 2 * o.size}) // the bytes are read, perhaps twice
+	found, err := v.store.Head(ctx, bucket.ObjectName(o.id))
 	switch {
-	case errors.Is(err, errNotThere):
+	case errors.Is(err, objectstore.ErrNotThere):
 		return true, err, nil
 	case err != nil:
 		return false, nil, err
-	case found.size != o.size:
-		return false, fmt.Errorf("it has %d bytes, not %d", found.size, o.size), nil
-	case found.isOther(o):
-		return false, fmt.Errorf("its SHA-256 is another one, as the server keeps it: %s", found.sum), nil
+	case found.Size != o.size:
+		return false, fmt.Errorf("it has %d bytes, not %d", found.Size, o.size), nil
+	case found.IsOther(o.size, o.id):
+		return false, fmt.Errorf("its SHA-256 is another one, as the server keeps it: %s", found.Sum), nil
 	}
 	if !v.req.Read {
-		isSame, isKnown := v.compareParts(ctx, o, found.sum)
+		isSame, isKnown := v.compareParts(ctx, o, found.Sum)
 		switch {
-		case found.sum != "" && !strings.Contains(found.sum, "-"), isKnown && isSame:
+		case found.Sum != "" && !strings.Contains(found.Sum, "-"), isKnown && isSame:
 			return false, nil, ctx.Err()
 		case !isKnown && !v.mayRead(o.size):
 			return false, nil, nil
@@ -365,7 +366,7 @@ func (v *verification) mayRead(bytes int64) bool {
 func (v *verification) readObject(ctx context.Context, o object) (isMissing bool, damage, err error) {
 	hash := sha256.New()
 	var size int64
-	_, err = v.store.read(ctx, bucket.ObjectName(o.id), func(from io.Reader) (err error) {
+	_, err = v.store.Read(ctx, bucket.ObjectName(o.id), func(from io.Reader) (err error) {
 		hash.Reset()
 		size, err = io.Copy(hash, io.LimitReader(paced{ctx, from, v.req.Rate}, o.size+1))
 		return err
@@ -374,7 +375,7 @@ func (v *verification) readObject(ctx context.Context, o object) (isMissing bool
 	v.read += size
 	v.mu.Unlock()
 	switch actual := manifest.ObjectID(hash.Sum(nil)); {
-	case errors.Is(err, errNotThere):
+	case errors.Is(err, objectstore.ErrNotThere):
 		return true, err, nil
 	case err != nil:
 		return false, nil, err

@@ -1,4 +1,4 @@
-package publisher
+package objectstore
 
 import (
 	"crypto/tls"
@@ -10,17 +10,33 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// localError is a fault of this host, which another request cannot repair.
-type localError struct{ err error }
+// LocalError is a fault of this host, which another request cannot repair.
+type LocalError struct{ Err error }
 
-func (e *localError) Error() string { return e.err.Error() }
-func (e *localError) Unwrap() error { return e.err }
+func (e *LocalError) Error() string { return e.Err.Error() }
+func (e *LocalError) Unwrap() error { return e.Err }
+
+// refusedError is the error of a request that mayWrite refused.
+type refusedError struct{ err error }
+
+func (e *refusedError) Error() string { return e.err.Error() }
+func (e *refusedError) Unwrap() error { return e.err }
+
+// refusing returns mayWrite with its errors marked.
+func refusing(mayWrite func() error) func() error {
+	return func() error {
+		if err := mayWrite(); err != nil {
+			return &refusedError{err}
+		}
+		return nil
+	}
+}
 
 // classify returns the error to give up with, or nil for a fault that may pass.
 func classify(err error) error {
-	var local *localError
+	var local *LocalError
 	if errors.As(err, &local) {
-		return local.err
+		return local.Err
 	}
 	if answer, ok := answerOf(err); ok {
 		return classifyAnswer(answer)
@@ -42,7 +58,7 @@ func answerOf(err error) (minio.ErrorResponse, bool) {
 func classifyAnswer(a minio.ErrorResponse) error {
 	switch {
 	case a.StatusCode == http.StatusPreconditionFailed:
-		return errChanged
+		return ErrChanged
 	case a.StatusCode == http.StatusConflict, a.StatusCode == http.StatusTooManyRequests, a.StatusCode == http.StatusRequestTimeout,
 		a.StatusCode >= 500 && a.StatusCode != http.StatusNotImplemented:
 		return nil
@@ -51,9 +67,9 @@ func classifyAnswer(a minio.ErrorResponse) error {
 	case a.Code == minio.NoSuchBucket:
 		return fmt.Errorf("%w: make the bucket, or correct its name in publish.s3", a)
 	case a.Code == minio.NoSuchUpload:
-		return errNoUpload
+		return ErrNoUpload
 	case a.StatusCode == http.StatusNotFound && !isUnknownKey(a):
-		return errNotThere
+		return ErrNotThere
 	case a.StatusCode == http.StatusForbidden, a.StatusCode == http.StatusUnauthorized, isUnknownKey(a):
 		return fmt.Errorf("%w: check the credentials, what they may do, and this host's clock", a)
 	}
@@ -74,5 +90,11 @@ func hasNoUploads(err error) bool {
 		(answer.StatusCode == http.StatusNotFound || answer.StatusCode == http.StatusNotImplemented)
 }
 
-// errNoUpload says that a multipart upload has ended, perhaps by another publisher.
-var errNoUpload = errors.New("the upload is gone")
+// ErrNoUpload says that a multipart upload has ended, perhaps by another publisher.
+var ErrNoUpload = errors.New("the upload is gone")
+
+// AnswerOf returns the code and the status of the server's answer that caused err.
+func AnswerOf(err error) (code string, status int) {
+	answer, _ := answerOf(err)
+	return answer.Code, answer.StatusCode
+}

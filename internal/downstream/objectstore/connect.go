@@ -1,4 +1,4 @@
-package publisher
+package objectstore
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ import (
 	"syncd/internal/clients/signature"
 )
 
-// Place is where a mirror is published.
+// Place is a prefix of a bucket of a server.
 type Place struct {
 	Endpoint *url.URL
 	Bucket   string
@@ -35,9 +35,9 @@ type Place struct {
 	Retry        Retry
 }
 
-// checkCredentials is nil if there are credentials. Without any, requests would be
+// CheckCredentials is nil if there are credentials. Without any, requests would be
 // anonymous, and their errors would not say why.
-func (s *storage) checkCredentials() error {
+func (s *Store) CheckCredentials() error {
 	found, err := s.credentials.GetWithContext(nil)
 	if err == nil && found.AccessKeyID == "" {
 		err = errors.New("none found")
@@ -48,23 +48,27 @@ func (s *storage) checkCredentials() error {
 	return nil
 }
 
-// connect returns the storage at a place. mayWrite is asked before each request that
-// changes something, and while its body is sent.
-func (p Place) connect(mayWrite func() error, known *known) (*storage, error) {
+// Connect returns the store at a place, and makes no request. mayWrite is asked before each
+// request that changes something, and while its body is sent: its error ends the request, and
+// no attempt follows. server remembers what is learned about the server.
+func (p Place) Connect(mayWrite func() error, server *Server) (*Store, error) {
+	mayWrite = refusing(mayWrite)
 	keys := cmp.Or(p.Credentials, signature.Credentials())
-	w := &wire{reads: p.transport(func() error { return nil }), writes: p.transport(mayWrite), mayWrite: mayWrite, keys: keys, known: known}
+	w := &wire{reads: p.transport(func() error { return nil }), writes: p.transport(mayWrite), mayWrite: mayWrite, keys: keys, server: server}
 	core, err := minio.NewCore(p.Endpoint.Host, &minio.Options{
 		Creds: keys, Secure: p.Endpoint.Scheme == "https", Region: p.Region, Transport: w, MaxRetries: 1,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("publish.s3: %w", err)
 	}
-	return &storage{core: *core, credentials: keys, bucket: p.Bucket, prefix: p.Prefix, retry: p.Retry, known: known}, nil
+	return &Store{core: *core, credentials: keys, bucket: p.Bucket, prefix: p.Prefix, retry: p.Retry, server: server}, nil
 }
 
 // answerPatience is how long a server may take to answer, at least: it may have to put
 // together a large object.
 const answerPatience = 5 * time.Minute
+
+const maxIdle = 16 // connections
 
 // transport returns a transport whose connections ask mayWrite before each write. A request
 // can wait for its connection for long, such as while the process is stopped.
@@ -81,7 +85,7 @@ func (p Place) transport(mayWrite func() error) *http.Transport {
 		},
 		TLSClientConfig:     &tls.Config{RootCAs: p.Roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout: 30 * time.Second,
-		MaxIdleConnsPerHost: maxRequests,
+		MaxIdleConnsPerHost: maxIdle,
 		IdleConnTimeout:     time.Minute,
 	}
 }
@@ -110,22 +114,22 @@ func (c *impatientConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// wire carries requests. It holds back those that this publisher may no longer make.
+// wire carries requests. It holds back those that mayWrite refuses.
 type wire struct {
 	reads    http.RoundTripper
 	writes   http.RoundTripper
 	mayWrite func() error
 	keys     *credentials.Credentials
-	known    *known
+	server   *Server
 }
 
-// known is what was learned about a server.
-type known struct {
+// Server is what was learned about a server. Safe for concurrent use.
+type Server struct {
 	time      atomic.Int64 // of the last answer, in Unix seconds
 	bareETags atomic.Bool  // it compares If-Match with the ETag without its quotes, as Ceph RGW 16 does
 }
 
-// reply is what storage wants to know of an answer besides minio's error.
+// reply is what Store wants to know of an answer besides minio's error.
 type reply struct {
 	retryAfter time.Duration
 }
@@ -138,7 +142,7 @@ type replyKey struct{}
 
 // RoundTrip implements http.RoundTripper.
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
-	job := budgetOf(r.Context())
+	job := BudgetOf(r.Context())
 	if err := job.take(1, 0); err != nil {
 		return nil, errors.Join(err, closeBody(r))
 	}
@@ -148,7 +152,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err := w.mayWrite(); err != nil {
 			return nil, errors.Join(err, closeBody(r))
 		}
-		if w.known.bareETags.Load() && r.Header.Get("If-Match") != "" {
+		if w.server.bareETags.Load() && r.Header.Get("If-Match") != "" {
 			r = r.Clone(r.Context())
 			r.Header.Set("If-Match", strings.Trim(r.Header.Get("If-Match"), `"`))
 			if err := signature.Again(r, w.keys); err != nil {
@@ -163,7 +167,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	isObject := r.URL.RawQuery == "" && res.StatusCode < http.StatusMultipleChoices
 	res.Body = &answer{res.Body, job, isObject, maxPage}
 	if date, err := http.ParseTime(res.Header.Get("Date")); err == nil {
-		w.known.time.Store(date.Unix())
+		w.server.time.Store(date.Unix())
 	}
 	if got, ok := r.Context().Value(replyKey{}).(*reply); ok {
 		got.retryAfter = retryAfter(res)
@@ -174,7 +178,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 // answer is the body of an answer, which is limited unless it is an object's.
 type answer struct {
 	io.ReadCloser
-	budget   *budget
+	budget   *Budget
 	isObject bool
 	left     int64
 }
@@ -182,7 +186,7 @@ type answer struct {
 func (a *answer) Read(b []byte) (n int, err error) {
 	if !a.isObject {
 		if b = b[:min(int64(len(b)), a.left)]; a.left <= 0 {
-			return 0, &localError{fmt.Errorf("the server's answer has over %d bytes", maxPage)}
+			return 0, &LocalError{fmt.Errorf("the server's answer has over %d bytes", maxPage)}
 		}
 	}
 	n, err = a.ReadCloser.Read(b)

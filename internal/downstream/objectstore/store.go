@@ -1,4 +1,4 @@
-package publisher
+package objectstore
 
 import (
 	"bytes"
@@ -15,18 +15,16 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
-
-	"syncd/internal/downstream/bucket"
 )
 
-// storage reads and writes below a prefix of a bucket. It repeats requests after
+// Store reads and writes below a prefix of a bucket. It repeats requests after
 // transient faults. Its methods are safe for concurrent use.
-type storage struct {
+type Store struct {
 	core           minio.Core
 	credentials    *credentials.Credentials
 	bucket, prefix string
 	retry          Retry
-	known          *known
+	server         *Server
 }
 
 // Retry is the exponential backoff after transient faults.
@@ -36,30 +34,30 @@ type Retry struct {
 	MaxElapsed      time.Duration // of one request
 }
 
-// info describes an object.
-type info struct {
-	size    int64
-	etag    string
-	sum     string    // SHA-256 in base64, of the parts' sums with their count if it went in parts; "" where the server keeps none
-	written time.Time // by the server's clock
+// Info describes an object.
+type Info struct {
+	Size    int64
+	ETag    string
+	Sum     string    // SHA-256 in base64, of the parts' sums with their count if it went in parts; "" where the server keeps none
+	Written time.Time // by the server's clock
 }
 
-// isOther is true if an object of this size and sum is another than the one that is wanted.
+// IsOther is true if an object of this size and sum is another than the one that is wanted.
 // An object that went in parts is compared by its size alone.
-func (i info) isOther(o object) bool {
-	return i.size != o.size || i.sum != "" && !strings.Contains(i.sum, "-") && i.sum != base64.StdEncoding.EncodeToString(o.id[:])
+func (i Info) IsOther(size int64, sum [sha256.Size]byte) bool {
+	return i.Size != size || i.Sum != "" && !strings.Contains(i.Sum, "-") && i.Sum != base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// errNotThere says that the server has no object of this name.
-var errNotThere = errors.New("not in the bucket")
+// ErrNotThere says that the server has no object of this name.
+var ErrNotThere = errors.New("not in the bucket")
 
-// errChanged says that the condition of a write was not met: somebody else was faster, or
+// ErrChanged says that the condition of a write was not met: somebody else was faster, or
 // the server has done an earlier attempt of this one and its answer was lost.
-var errChanged = errors.New("it was changed meanwhile")
+var ErrChanged = errors.New("it was changed meanwhile")
 
 // do runs op until it succeeds or fails with an error that another attempt cannot change.
 // A Retry-After is honoured if it fits into the budget.
-func (s *storage) do(ctx context.Context, what string, op func(ctx context.Context) error) error {
+func (s *Store) do(ctx context.Context, what string, op func(ctx context.Context) error) error {
 	policy := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(s.retry.InitialInterval),
 		backoff.WithMaxInterval(s.retry.MaxInterval),
@@ -72,9 +70,10 @@ func (s *storage) do(ctx context.Context, what string, op func(ctx context.Conte
 			return nil
 		}
 		wait := policy.NextBackOff()
+		var refused *refusedError
 		switch fault := classify(err); {
-		case errors.Is(err, errLost):
-			return errLost
+		case errors.As(err, &refused):
+			return refused.err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case fault != nil:
@@ -99,8 +98,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// read passes the content of an object to use, from the start in each attempt.
-func (s *storage) read(ctx context.Context, name string, use func(io.Reader) error) (found info, err error) {
+// Read passes the content of an object to use, from the start in each attempt.
+func (s *Store) Read(ctx context.Context, name string, use func(io.Reader) error) (found Info, err error) {
 	err = s.do(ctx, "read "+name, func(ctx context.Context) error {
 		body, object, _, err := s.core.GetObject(ctx, s.bucket, s.prefix+name, minio.GetObjectOptions{})
 		if err != nil {
@@ -113,17 +112,18 @@ func (s *storage) read(ctx context.Context, name string, use func(io.Reader) err
 	return found, err
 }
 
-// text reads a small object.
-func (s *storage) text(ctx context.Context, name string) (text []byte, found info, err error) {
-	found, err = s.read(ctx, name, func(from io.Reader) (err error) {
-		text, err = io.ReadAll(io.LimitReader(from, bucket.MaxText+1))
+// Text reads a small object. Of one that is longer than most it returns the first bytes, one
+// more than most.
+func (s *Store) Text(ctx context.Context, name string, most int64) (text []byte, found Info, err error) {
+	found, err = s.Read(ctx, name, func(from io.Reader) (err error) {
+		text, err = io.ReadAll(io.LimitReader(from, most+1))
 		return err
 	})
 	return text, found, err
 }
 
-// head describes an object; errNotThere for none.
-func (s *storage) head(ctx context.Context, name string) (found info, err error) {
+// Head describes an object; ErrNotThere for none.
+func (s *Store) Head(ctx context.Context, name string) (found Info, err error) {
 	err = s.do(ctx, "look for "+name, func(ctx context.Context) error {
 		object, err := s.core.StatObject(ctx, s.bucket, s.prefix+name, minio.StatObjectOptions{Checksum: true})
 		found = infoOf(object)
@@ -132,32 +132,32 @@ func (s *storage) head(ctx context.Context, name string) (found info, err error)
 	return found, err
 }
 
-func infoOf(o minio.ObjectInfo) info {
-	return info{size: o.Size, etag: o.ETag, sum: o.ChecksumSHA256, written: o.LastModified}
+func infoOf(o minio.ObjectInfo) Info {
+	return Info{Size: o.Size, ETag: o.ETag, Sum: o.ChecksumSHA256, Written: o.LastModified}
 }
 
-// condition is what a write requires of the object that it replaces.
-type condition struct {
-	absent bool   // there is none
-	etag   string // it has this ETag
+// Condition is what a write requires of the object that it replaces.
+type Condition struct {
+	Absent bool   // there is none
+	ETag   string // it has this ETag
 }
 
-// anything is the condition of a write that replaces all.
-var anything = condition{}
+// Anything is the condition of a write that replaces all.
+var Anything = Condition{}
 
-func (c condition) options() minio.PutObjectOptions {
+func (c Condition) options() minio.PutObjectOptions {
 	opts := minio.PutObjectOptions{ContentType: "application/json", DisableContentSha256: true}
 	switch {
-	case c.absent:
+	case c.Absent:
 		opts.SetMatchETagExcept("*")
-	case c.etag != "":
-		opts.SetMatchETag(c.etag)
+	case c.ETag != "":
+		opts.SetMatchETag(c.ETag)
 	}
 	return opts
 }
 
-// put writes a small text and returns its ETag.
-func (s *storage) put(ctx context.Context, name string, text []byte, c condition) (etag string, err error) {
+// Put writes a small text and returns its ETag.
+func (s *Store) Put(ctx context.Context, name string, text []byte, c Condition) (etag string, err error) {
 	sum := sha256.Sum256(text)
 	err = s.do(ctx, "write "+name, func(ctx context.Context) error {
 		done, err := s.core.PutObject(ctx, s.bucket, s.prefix+name, bytes.NewReader(text), int64(len(text)), "", hex.EncodeToString(sum[:]), c.options())
@@ -167,14 +167,14 @@ func (s *storage) put(ctx context.Context, name string, text []byte, c condition
 	return etag, err
 }
 
-// putStream writes size bytes with a known SHA-256. open begins each attempt. The server
+// PutStream writes size bytes with a known SHA-256. open begins each attempt. The server
 // refuses bytes with another sum, because the signature covers it.
-func (s *storage) putStream(ctx context.Context, name string, size int64, sum [sha256.Size]byte, open func() (io.Reader, error)) error {
+func (s *Store) PutStream(ctx context.Context, name string, size int64, sum [sha256.Size]byte, open func() (io.Reader, error)) error {
 	opts := minio.PutObjectOptions{DisableContentSha256: true, UserMetadata: map[string]string{checksumHeader: base64.StdEncoding.EncodeToString(sum[:])}}
 	return s.do(ctx, "write "+name, func(ctx context.Context) error {
 		from, err := open()
 		if err != nil {
-			return &localError{err}
+			return &LocalError{err}
 		}
 		_, err = s.core.PutObject(ctx, s.bucket, s.prefix+name, from, size, "", hex.EncodeToString(sum[:]), opts)
 		return err
@@ -183,30 +183,30 @@ func (s *storage) putStream(ctx context.Context, name string, size int64, sum [s
 
 const checksumHeader = "X-Amz-Checksum-Sha256"
 
-// remove deletes an object; one that is not there is no error.
-func (s *storage) remove(ctx context.Context, name string) error {
+// Remove deletes an object; one that is not there is no error.
+func (s *Store) Remove(ctx context.Context, name string) error {
 	return s.do(ctx, "delete "+name, func(ctx context.Context) error {
 		return s.core.RemoveObject(ctx, s.bucket, s.prefix+name, minio.RemoveObjectOptions{})
 	})
 }
 
-// listed is an object of a list, which may be stale.
-type listed struct {
-	name string
-	info
+// Listed is an object of a list, which may be stale.
+type Listed struct {
+	Name string
+	Info
 }
 
-// list passes the objects below a folder to use.
-func (s *storage) list(ctx context.Context, folder string, use func(listed)) error {
-	return s.listAfter(ctx, folder, "", func(o listed) bool {
+// List passes the objects below a folder to use.
+func (s *Store) List(ctx context.Context, folder string, use func(Listed)) error {
+	return s.ListAfter(ctx, folder, "", func(o Listed) bool {
 		use(o)
 		return true
 	})
 }
 
-// listAfter passes the objects below a folder and after a name to use, until it returns
+// ListAfter passes the objects below a folder and after a name to use, until it returns
 // false.
-func (s *storage) listAfter(ctx context.Context, folder, after string, use func(listed) bool) error {
+func (s *Store) ListAfter(ctx context.Context, folder, after string, use func(Listed) bool) error {
 	if after != "" {
 		after = s.prefix + after
 	}
@@ -218,7 +218,7 @@ func (s *storage) listAfter(ctx context.Context, folder, after string, use func(
 				return o.Err
 			}
 			after = o.Key
-			if !use(listed{strings.TrimPrefix(o.Key, s.prefix), infoOf(o)}) {
+			if !use(Listed{strings.TrimPrefix(o.Key, s.prefix), infoOf(o)}) {
 				return nil
 			}
 		}
