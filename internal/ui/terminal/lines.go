@@ -19,15 +19,12 @@ type lines struct {
 }
 
 func (l *lines) Show(s report.Progress) {
-	if l.retries.Show(s.Retry) {
-		return
-	}
+	isRetrying, total := l.retries.Show(s.Retry), s.Total()
 	now := time.Now()
-	if !s.Syncing || now.Before(l.next) {
+	if !s.Syncing || now.Before(l.next) || isRetrying && total.FilesTotal == 0 {
 		return
 	}
 	l.next = now.Add(lineInterval)
-	total := s.Total()
 	rate := ""
 	if total.SecondsLeft > 0 {
 		rate = fmt.Sprintf(", %s/s, %s left", size(int64(total.BytesPerSecond)), seconds(total.SecondsLeft))
