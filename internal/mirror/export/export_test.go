@@ -323,6 +323,9 @@ func TestFolderOfAnotherMirrorIsRefused(t *testing.T) {
 	b.must(os.MkdirAll(filepath.Join(b.target.DataDir, "state"), 0o700))
 	b.release("2")
 	b.refuses(Options{}, "follows the data_dir "+filepath.Join(b.top, "data"))
+	if _, err := Look(b.target); !IsRefused(err) { // status must not call it in sync
+		b.Errorf("a look found %v", err)
+	}
 	b.exports(Options{TakeOver: true})
 }
 

@@ -30,6 +30,9 @@ func Look(t Target) (Mark, error) {
 		return Mark{}, err
 	}
 	defer p.close()
+	if err := p.checkOwner(); err != nil {
+		return Mark{}, err
+	}
 	s, err := p.shown()
 	if err != nil || s.isMarked || !s.exists {
 		return s.mark, err

@@ -197,7 +197,7 @@ func (p *place) own(o Options) error {
 		return nil
 	}
 	if err == nil && !o.TakeOver {
-		return refuse(p.takeOverHint("makes it follow this mirror"), "the folder follows the data_dir %s", owner)
+		return p.otherOwner(owner)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -213,6 +213,22 @@ func (p *place) own(o Options) error {
 		return err
 	}
 	return p.disk.SyncDir(p.parent, ".")
+}
+
+// checkOwner refuses a folder that follows another data directory.
+func (p *place) checkOwner() error {
+	if p.work == nil {
+		return nil
+	}
+	owner, err := readText(p.work, ownerFile)
+	if err == nil && owner != p.DataDir {
+		return p.otherOwner(owner)
+	}
+	return nil
+}
+
+func (p *place) otherOwner(owner string) error {
+	return refuse(p.takeOverHint("makes it follow this mirror"), "the folder follows the data_dir %s", owner)
 }
 
 // checkFirst looks at the folder before anything is made beside it.
