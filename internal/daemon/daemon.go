@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"syncd/internal/engine/operation"
 	"syncd/internal/host/claims"
 	"syncd/internal/host/clock"
+	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
 
@@ -30,9 +32,10 @@ type Daemon struct {
 	operations  *operation.Table               // of the engine, logged
 	load        func() (*config.Config, error) // reads the configuration again, for SIGHUP
 	log         zerolog.Logger
-	watchdog    time.Duration         // systemd restarts a daemon that is silent for longer; 0 for no watchdog
-	requests    chan request.Sync     // from the API
-	activations chan request.Activate // from the API
+	watchdog    time.Duration             // systemd restarts a daemon that is silent for longer; 0 for no watchdog
+	requests    chan request.Sync         // from the API
+	activations chan request.Activate     // from the API
+	retries     chan map[string]time.Time // ends of backoffs, see firstRetries
 	timetable   *timetable
 	scrubs      scrubPlan
 	syncing     claims.Set                // manifests in a sync that the loop began
@@ -42,7 +45,7 @@ type Daemon struct {
 
 // New returns a Daemon over an open engine. load reads the configuration again.
 func New(e *engine.Engine, load func() (*config.Config, error), log zerolog.Logger) *Daemon {
-	d := &Daemon{engine: e, load: load, log: log, requests: make(chan request.Sync, 1), activations: make(chan request.Activate), timetable: newTimetable(e.Jitter())}
+	d := &Daemon{engine: e, load: load, log: log, requests: make(chan request.Sync, 1), activations: make(chan request.Activate), retries: make(chan map[string]time.Time), timetable: newTimetable(e.Jitter())}
 	d.operations = d.newOperations()
 	d.watchdog, _ = systemd.SdWatchdogEnabled(false) // an unusable value in the environment means no watchdog
 	d.stayAwake(time.Now())
@@ -86,6 +89,8 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 		case <-asked.Reload:
 			d.reload(q)
 			running.Go(func() { d.dropRemoved(ctx, request.TriggerReload) })
+		case ends := <-d.retries:
+			d.timetable.retry(ends, clock.Now())
 		case req := <-d.requests:
 			d.queueDemand(q, req)
 		case req := <-d.activations:
@@ -106,8 +111,31 @@ func (d *Daemon) startSync(ctx context.Context, req request.Sync, running *sync.
 	req.Finished = claim.Release
 	running.Go(func() {
 		defer claim.Close()
-		_, _ = operation.Sync.Do(ctx, d.operations, req) // it has logged the outcome
+		result, _ := operation.Sync.Do(ctx, d.operations, req) // it has logged the outcome
+		if ends := d.firstRetries(result); len(ends) > 0 {
+			select {
+			case d.retries <- ends:
+			case <-ctx.Done():
+			}
+		}
 	})
+}
+
+// firstRetries are the ends of the backoffs of manifests that failed and of which nothing is
+// served yet: they do not wait for their schedule.
+func (d *Daemon) firstRetries(result report.Sync) map[string]time.Time {
+	ends := map[string]time.Time{}
+	status, err := d.engine.Status()
+	if err != nil {
+		return nil
+	}
+	for _, m := range status.Manifests {
+		failed := slices.ContainsFunc(result.Manifests, func(r report.ManifestResult) bool { return r.Name == m.Name && r.Result == report.Failed })
+		if failed && m.Release == "" && m.RetryAt != nil {
+			ends[m.Name] = *m.RetryAt
+		}
+	}
+	return ends
 }
 
 func (d *Daemon) isFree(name string) bool { return !d.syncing.Has(name) }

@@ -87,6 +87,17 @@ func (t *timetable) collectDue(cfg *config.Config, q *queue, now clock.Instant) 
 	t.next.Store(&next)
 }
 
+// retry brings the next sync of manifests forward to the ends of their backoffs.
+func (t *timetable) retry(ends map[string]time.Time, now clock.Instant) {
+	next := maps.Clone(*t.next.Load())
+	for name, end := range ends {
+		if at := now.Until(end); at.Left(now) < next[name].Left(now) {
+			next[name] = at
+		}
+	}
+	t.next.Store(&next)
+}
+
 // smallStep is the largest step back of the wall clock that does not repeat a run at a
 // time of day. After a step back, the monotonic clock starts such a run early.
 const smallStep = time.Minute

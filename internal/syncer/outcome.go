@@ -233,9 +233,14 @@ func (s *saver) recordSuccess(j *job, now time.Time) {
 	}
 }
 
+// firstRetry is the first backoff of a manifest of which nothing is served yet: somebody
+// waits for its data.
+const firstRetry = time.Minute
+
 // recordFailure saves a failure. The schedule tries the same release again after 1 h,
 // 2 h, 4 h and so on, up to the recheck interval. A failure before the release was
-// known has no backoff, because it says nothing about a release. news is true when
+// known has no backoff, because it says nothing about a release. While nothing is served,
+// every failure is tried again after 1 min, 2 min, 4 min and so on, up to an hour. news is true when
 // the failure differs from the saved one.
 func (s *saver) recordFailure(j *job, now time.Time) (news bool) {
 	if j.release != "" {
@@ -256,7 +261,10 @@ func (s *saver) recordFailure(j *job, now time.Time) (news bool) {
 	if before != nil && before.Release == failure.Release {
 		failure.Count += before.Count
 	}
-	if j.release != "" {
+	switch {
+	case !j.served && e.result == report.Failed:
+		failure.NextTry = now.Add(min(firstRetry<<min(failure.Count-1, 10), time.Hour, s.run.cfg.Recheck))
+	case j.release != "":
 		failure.NextTry = now.Add(min(time.Hour<<min(failure.Count-1, 10), s.run.cfg.Recheck))
 	}
 	j.state.Failure = failure
