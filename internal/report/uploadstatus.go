@@ -77,7 +77,7 @@ func (p UploadStatus) sentence(now time.Time) string {
 			text += "its operator took the place with `syncd publish --force`, which also takes it back"
 		}
 	case p.State == StateDamaged:
-		text = fmt.Sprintf("generation %d in %s is not whole", p.Generation, p.Place)
+		text = fmt.Sprintf("what followers may read in %s, up to generation %d, is not whole", p.Place, p.Generation)
 	case p.State == StateInSync:
 		text = fmt.Sprintf("generation %d in %s shows what is served", p.Generation, p.Place)
 		if len(p.Kept) > 0 {
