@@ -38,34 +38,16 @@ func IsMountPoint(path string) bool {
 	return st.Dev != above.Dev
 }
 
-// IsReadOnly is true when nothing can be written to the file system.
-func (d *Dir) IsReadOnly() bool {
-	var st unix.Statfs_t
-	return d != nil && d.call(func(fd int) error { return unix.Fstatfs(fd, &st) }) == nil && st.Flags&unix.MNT_RDONLY != 0
-}
-
-// Free returns the bytes and inodes that this user may still take.
-func (d *Dir) Free() (bytes, inodes int64, err error) {
-	if d == nil {
-		return 0, 0, missing("statfs", ".")
-	}
-	var st unix.Statfs_t
-	if err := d.call(func(fd int) error { return unix.Fstatfs(fd, &st) }); err != nil {
-		return 0, 0, &fs.PathError{Op: "statfs", Path: d.Path(), Err: err}
-	}
-	return int64(st.Bavail) * int64(st.Bsize), int64(st.Ffree), nil
-}
-
-// Volume returns the size of the file system in bytes.
-func (d *Dir) Volume() (int64, error) {
-	if d == nil {
-		return 0, missing("statfs", ".")
-	}
-	var st unix.Statfs_t
-	if err := d.call(func(fd int) error { return unix.Fstatfs(fd, &st) }); err != nil {
-		return 0, &fs.PathError{Op: "statfs", Path: d.Path(), Err: err}
-	}
-	return int64(st.Blocks) * int64(st.Bsize), nil
-}
-
 func permBits(perm fs.FileMode) uint16 { return uint16(perm) }
+
+func volumeOf(d *Dir) (volume, error) {
+	if d == nil {
+		return volume{}, missing("statfs", ".")
+	}
+	var st unix.Statfs_t
+	if err := d.call(func(fd int) error { return unix.Fstatfs(fd, &st) }); err != nil {
+		return volume{}, &fs.PathError{Op: "statfs", Path: d.Path(), Err: err}
+	}
+	size := int64(st.Bsize)
+	return volume{size: int64(st.Blocks) * size, free: int64(st.Bavail) * size, inodes: int64(st.Ffree), isReadOnly: st.Flags&unix.MNT_RDONLY != 0}, nil
+}

@@ -48,29 +48,16 @@ func (d *Dir) Statfs() (st unix.Statfs_t, err error) {
 	return st, nil
 }
 
-// IsReadOnly is true when nothing can be written to the file system.
-func (d *Dir) IsReadOnly() bool {
-	st, err := d.Statfs()
-	return err == nil && st.Flags&unix.ST_RDONLY != 0
-}
+func permBits(perm fs.FileMode) uint32 { return uint32(perm) }
 
-// Free returns the bytes and inodes that this user may still take; inodes is -1 where
-// their number is not fixed.
-func (d *Dir) Free() (bytes, inodes int64, err error) {
+func volumeOf(d *Dir) (volume, error) {
 	st, err := d.Statfs()
 	if err != nil {
-		return 0, 0, err
+		return volume{}, err
 	}
+	v := volume{size: int64(st.Blocks) * st.Bsize, free: int64(st.Bavail) * st.Bsize, inodes: int64(st.Ffree), isReadOnly: st.Flags&unix.ST_RDONLY != 0} //nolint:gosec // no file system has 2^63 bytes
 	if st.Files == 0 {
-		return int64(st.Bavail) * st.Bsize, -1, nil
+		v.inodes = -1
 	}
-	return int64(st.Bavail) * st.Bsize, int64(st.Ffree), nil
+	return v, nil
 }
-
-// Volume returns the size of the file system in bytes.
-func (d *Dir) Volume() (int64, error) {
-	st, err := d.Statfs()
-	return int64(st.Blocks) * st.Bsize, err //nolint:gosec // no file system has 2^63 bytes
-}
-
-func permBits(perm fs.FileMode) uint32 { return uint32(perm) }

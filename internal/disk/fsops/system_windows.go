@@ -125,38 +125,18 @@ func removeAll(d *Dir, name string) error {
 	return removePath(d, name)
 }
 
-// IsReadOnly is false: no volume of a mirror is mounted for reading alone.
-func (d *Dir) IsReadOnly() bool { return false }
-
-// Free returns the bytes that this user may still take. The number of files is not
-// limited.
-func (d *Dir) Free() (bytes, inodes int64, err error) {
+// volumeOf describes a volume, which is never mounted for reading alone.
+func volumeOf(d *Dir) (volume, error) {
 	if d == nil {
-		return 0, 0, missing("free space", ".")
+		return volume{}, missing("volume", ".")
 	}
 	path, err := windows.UTF16PtrFromString(d.Path())
 	if err != nil {
-		return 0, 0, err
+		return volume{}, err
 	}
-	var free uint64
-	if err := windows.GetDiskFreeSpaceEx(path, &free, nil, nil); err != nil {
-		return 0, 0, &fs.PathError{Op: "free space", Path: d.Path(), Err: err}
+	var free, size uint64
+	if err := windows.GetDiskFreeSpaceEx(path, &free, &size, nil); err != nil {
+		return volume{}, &fs.PathError{Op: "volume", Path: d.Path(), Err: err}
 	}
-	return int64(free), -1, nil
-}
-
-// Volume returns the size of the file system in bytes.
-func (d *Dir) Volume() (int64, error) {
-	if d == nil {
-		return 0, missing("volume", ".")
-	}
-	path, err := windows.UTF16PtrFromString(d.Path())
-	if err != nil {
-		return 0, err
-	}
-	var total uint64
-	if err := windows.GetDiskFreeSpaceEx(path, nil, &total, nil); err != nil {
-		return 0, &fs.PathError{Op: "volume", Path: d.Path(), Err: err}
-	}
-	return int64(total), nil
+	return volume{size: int64(size), free: int64(free), inodes: -1}, nil
 }
