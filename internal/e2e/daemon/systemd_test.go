@@ -116,7 +116,7 @@ func TestBadWebConfigFailsBeforeREADY(t *testing.T) {
 		}
 		for _, args := range [][]string{{"run"}, {"config", "check"}} {
 			r := h.Expect(2, args...)
-			h.Contains(name, r.Stderr, "syncd.yaml: http.web_config: ", "; correct the file")
+			h.Contains(name, r.Stderr, "syncd.yaml:8:43: http.web_config: ", "; correct the file")
 			if strings.Contains(r.Stderr, "hunter2") {
 				t.Errorf("%s: %s tells a password: %s", name, args, r.Stderr)
 			}

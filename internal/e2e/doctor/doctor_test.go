@@ -401,20 +401,27 @@ func TestDoctorPrintsNoSecret(t *testing.T) {
 	h := patientHost(t)
 	h.Write("hook_secret", "whsec_MfKQ9r8GKYqTwUPD8I7BmWXMaoOT3v0N", 0o644)
 	h.Settings.Source = "proxy: http://user:Password77@" + strings.TrimPrefix(h.Provider.URL(), "http://") + "/"
-	h.Settings.URL = strings.Replace(h.Settings.URL, "//", "//basic:Password78@", 1) + "?token=Token79"
-	h.ConfigureWith(`hooks: [{on: [activated, failed], webhook: "http://127.0.0.1:1/Token80?key=Token81", secret_file: hook_secret}]`)
+	const hooks = `hooks: [{on: [activated, failed], webhook: "http://127.0.0.1:1/Token80?key=Token81", secret_file: hook_secret}]`
+	h.ConfigureWith(hooks)
 	h.Syncd("sync")
-	out := ""
-	for _, args := range [][]string{{"doctor"}, {"doctor", "--json"}} {
-		r := h.Syncd(args...)
-		out += r.Stdout + r.Stderr
+	out := h.Syncd("doctor").Stdout
+	h.Contains("the output", out, "hint     ", "next: ")
+
+	url := h.Settings.URL
+	for _, refused := range []string{strings.Replace(url, "//", "//basic:Password78@", 1), url + "?token=Token79"} {
+		h.Settings.URL = refused
+		h.ConfigureWith(hooks)
+		for _, args := range [][]string{{"doctor"}, {"doctor", "--json"}} {
+			r := h.Expect(1, args...)
+			h.Contains("the output", r.Stdout, "configuration", "source.url")
+			out += r.Stdout + r.Stderr
+		}
 	}
 	for _, secret := range []string{"Password77", "Password78", "Token79", "Token80", "Token81", "MfKQ9r8GKYqTwUPD8I7BmWXMaoOT3v0N"} {
 		if strings.Contains(out, secret) {
 			t.Errorf("the output holds %q:\n%s", secret, out)
 		}
 	}
-	h.Contains("the output", out, "hint     configuration: ", "next: ")
 }
 
 func TestDoctorReadsTheUnitLikeSystemd(t *testing.T) {
