@@ -1,13 +1,13 @@
 package publisher
 
 import (
-	"sync/atomic"
-
 	"context"
 	"errors"
-	"golang.org/x/sync/errgroup"
 	"io/fs"
 	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"

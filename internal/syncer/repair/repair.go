@@ -1,5 +1,3 @@
-// Package repair replaces damaged files by proven copies: of the object if that is whole,
-// else of the provider. It runs beside syncs, and shares their downloads.
 package repair
 
 import (
@@ -8,9 +6,9 @@ import (
 	"errors"
 	"path/filepath"
 	"sync"
-	"syncd/internal/clients/transport"
 	"time"
 
+	"syncd/internal/clients/transport"
 	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
