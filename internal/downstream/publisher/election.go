@@ -156,7 +156,8 @@ func (e *election) round(ctx context.Context, leastFence func(context.Context) (
 	}
 	lease, err := bucket.ParseLease(text)
 	if err != nil {
-		return err
+		e.forgetLeader()
+		return fmt.Errorf("%w: delete it to begin a new election, if no newer syncd wrote it", err)
 	}
 	if !e.isOver(lease, found.ETag) {
 		return nil
@@ -168,6 +169,14 @@ func (e *election) drop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.held = false
+}
+
+// forgetLeader notes that the lease cannot be read: nobody can renew it, so that waiting for
+// its holder would have no end.
+func (e *election) forgetLeader() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.other, e.renewed, e.seen = "", false, ""
 }
 
 // isOver is true when no publisher holds the lease any more.

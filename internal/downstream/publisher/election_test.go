@@ -3,6 +3,7 @@ package publisher
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +52,29 @@ func TestOnePublisherLeadsAndTheOtherTakesOver(t *testing.T) {
 	if p.holds() {
 		t.Error("the former leader may still write")
 	}
+}
+
+// Nobody leads by a damaged lease, and a publisher on standby must not say so for ever.
+func TestDamagedLeaseIsToldByEachPublisher(t *testing.T) {
+	server := start(t)
+	a, b := newHost(t), newHost(t)
+	p, q := newPublisher(t, server.Endpoint, a, elected), newPublisher(t, server.Endpoint, b, elected)
+	a.serve("addr", "2026.10", map[string]string{"a": "one"})
+	b.serve("addr", "2026.10", map[string]string{"a": "one"})
+	mustPublish(t, p, Request{})
+	if done := mustPublish(t, q, Request{}); done.Result != report.Standby {
+		t.Fatalf("%+v", done)
+	}
+	server.Put("mirror/"+bucket.LeaseName, []byte("no lease"))
+	eventually(t, "the publisher on standby tells of the damage", func() bool {
+		_, err := q.Upload(context.Background(), Request{})
+		return err != nil && strings.Contains(err.Error(), "delete it to begin a new election")
+	})
+	if name, own := q.Holder(); name != "" || own {
+		t.Errorf("%q holds the lease, this one: %t", name, own)
+	}
+	server.Remove("mirror/" + bucket.LeaseName)
+	eventually(t, "one of them leads", func() bool { return p.holds() || q.holds() })
 }
 
 func eventually(t *testing.T, what string, is func() bool) {
