@@ -339,7 +339,7 @@ func TestARecordOfFewFilesIsNoLongText(t *testing.T) {
 type endlessFiles struct{ given int }
 
 func (e *endlessFiles) Read(p []byte) (int, error) {
-	text := `{"path":"a"},`
+	text := fmt.Sprintf(`{"path":"a%d","size":1,"sha256":"%064d"},`, e.given, 1)
 	if e.given == 0 {
 		text = `{"files":[` + text
 	}
