@@ -100,7 +100,7 @@ func TestOpenRegularDoesNotWaitForAFIFO(t *testing.T) {
 	}
 }
 
-func TestEachEntryVisitsAllAndWaitsForNoFIFO(t *testing.T) {
+func TestAListVisitsAllAndWaitsForNoFIFO(t *testing.T) {
 	d := open(t, t.TempDir())
 	for i := range 2500 {
 		write(t, d.Path("sub", strconv.Itoa(i)), "")
@@ -116,6 +116,14 @@ func TestEachEntryVisitsAllAndWaitsForNoFIFO(t *testing.T) {
 	}
 	for _, name := range []string{"fifo", "sub/fifo"} {
 		must(t, unix.Mkfifo(d.Path(name), 0o600))
+		for list, read := range map[string]func(string) error{
+			"Names":   func(name string) error { _, err := d.Names(name); return err },
+			"ReadDir": func(name string) error { _, err := d.ReadDir(name); return err },
+		} {
+			if read(name) == nil {
+				t.Errorf("%s lists %s", list, name)
+			}
+		}
 		if err := d.EachEntry(name, func(fs.DirEntry) error { return nil }); err == nil {
 			t.Errorf("%s: no error", name)
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 )
 
 // Open opens a file or directory for reading.
@@ -83,7 +84,7 @@ func (d *Dir) Readlink(name string) (string, error) {
 
 // Names lists the names in a directory, sorted. Unlike ReadDir, it looks at no entry.
 func (d *Dir) Names(name string) ([]string, error) {
-	dir, err := d.Open(name)
+	dir, err := d.openList(name)
 	if err != nil {
 		return nil, err
 	}
@@ -95,23 +96,31 @@ func (d *Dir) Names(name string) ([]string, error) {
 
 // ReadDir lists a directory with the types of its entries, sorted by name.
 func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
-	if d == nil {
-		return nil, missing("open", name)
+	dir, err := d.openList(name)
+	if err != nil {
+		return nil, err
 	}
-	entries, err := fs.ReadDir(d.root.FS(), name)
+	defer dir.Close()
+	entries, err := dir.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, d.err(err)
 }
 
-// EachEntry calls visit for each entry of a directory, in no order, until its first error.
-// It holds few entries at a time, however many there are, and waits for no FIFO that took
-// the place of the directory.
-func (d *Dir) EachEntry(name string, visit func(fs.DirEntry) error) error {
+// openList opens a directory to list it. It waits for no FIFO that took its place.
+func (d *Dir) openList(name string) (*os.File, error) {
 	if d == nil {
-		return missing("open", name)
+		return nil, missing("open", name)
 	}
 	dir, err := d.open(name, os.O_RDONLY|directoryOnly|nonblocking, 0)
+	return dir, d.err(err)
+}
+
+// EachEntry calls visit for each entry of a directory, in no order, until its first error.
+// It holds few entries at a time, however many there are.
+func (d *Dir) EachEntry(name string, visit func(fs.DirEntry) error) error {
+	dir, err := d.openList(name)
 	if err != nil {
-		return d.err(err)
+		return err
 	}
 	defer dir.Close()
 	for {
