@@ -18,14 +18,14 @@ import (
 
 // Checking a password takes much CPU by design, and the toolkit checks one at a time. So
 // the number of checks is limited, except for clients that are known: for each host and
-// for each site, which is the IPv6 network of a customer of a provider, so that none of
-// them takes the checks of all others.
+// for each site, which is the IPv6 network of a customer of a provider, or loopback, so that
+// none of them takes the checks of all others.
 const (
 	checksPerSecond, checkBurst   = 2, 20 // of a host
 	siteChecks                    = 2     // times those of a host
 	allChecksPerSecond, allChecks = 10, 100
 	checkPatience                 = 2 * time.Second // how long a client waits for its check when others have many
-	siteBits                      = 48
+	siteBits, loopbackBits        = 48, 8
 	maxHosts                      = 4096
 	maxKnown                      = 100 // passwords that are remembered
 )
@@ -67,12 +67,24 @@ func (p *passwords) mayCheck(r *http.Request) bool {
 	if !p.allows(host, 1) {
 		return false
 	}
-	if site, err := host.Addr().Prefix(siteBits); err == nil && host.Addr().Is6() && !p.allows(site, siteChecks) {
+	if site := siteOf(host.Addr()); site.IsValid() && !p.allows(site, siteChecks) {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), checkPatience)
 	defer cancel()
 	return p.all.Wait(ctx) == nil
+}
+
+// siteOf returns the network of which one user can have every address: all of loopback for
+// a user of this host. It is not valid where such a user has but one.
+func siteOf(host netip.Addr) (site netip.Prefix) {
+	switch {
+	case host.Is6():
+		site, _ = host.Prefix(siteBits) // the bits fit the address
+	case host.IsLoopback():
+		site, _ = host.Prefix(loopbackBits)
+	}
+	return site
 }
 
 // allows takes one check of a host or site.

@@ -32,7 +32,12 @@ func SyncFile(f *os.File) error {
 // EINVAL. Then only the order of the steps protects against a crash, and SyncDir
 // calls Warn and returns nil.
 func (d *Disk) SyncDir(dir *fsops.Dir, name string) error {
-	return withFile(dir, name, d.syncDir)
+	f, err := dir.OpenList(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return d.syncDir(f)
 }
 
 func (d *Disk) syncDir(f *os.File) error {

@@ -57,6 +57,14 @@ func TestRenameReplacesAcrossDirectories(t *testing.T) {
 	}
 }
 
+func TestSyncDirWaitsForNoFIFO(t *testing.T) {
+	dir := t.TempDir()
+	must(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	if err := new(Disk).SyncDir(open(t, dir), "fifo"); !errors.Is(err, unix.ENOTDIR) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestReplaceFileCreatesAndReplaces(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")

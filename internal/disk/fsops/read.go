@@ -84,7 +84,7 @@ func (d *Dir) Readlink(name string) (string, error) {
 
 // Names lists the names in a directory, sorted. Unlike ReadDir, it looks at no entry.
 func (d *Dir) Names(name string) ([]string, error) {
-	dir, err := d.openList(name)
+	dir, err := d.OpenList(name)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (d *Dir) Names(name string) ([]string, error) {
 
 // ReadDir lists a directory with the types of its entries, sorted by name.
 func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
-	dir, err := d.openList(name)
+	dir, err := d.OpenList(name)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +106,8 @@ func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, d.err(err)
 }
 
-// openList opens a directory to list it. It waits for no FIFO that took its place.
-func (d *Dir) openList(name string) (*os.File, error) {
+// OpenList opens a directory to list or to sync it. It waits for no FIFO that took its place.
+func (d *Dir) OpenList(name string) (*os.File, error) {
 	if d == nil {
 		return nil, missing("open", name)
 	}
@@ -118,7 +118,7 @@ func (d *Dir) openList(name string) (*os.File, error) {
 // EachEntry calls visit for each entry of a directory, in no order, until its first error.
 // It holds few entries at a time, however many there are.
 func (d *Dir) EachEntry(name string, visit func(fs.DirEntry) error) error {
-	dir, err := d.openList(name)
+	dir, err := d.OpenList(name)
 	if err != nil {
 		return err
 	}
