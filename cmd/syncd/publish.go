@@ -34,7 +34,7 @@ forces it. With election, this host takes the lease.
 still read: each record and object with its size, and its SHA-256 where the server keeps
 one. Where it keeps none, up to 1 GiB of objects is read, another part each time; --read
 reads them all. --repair uploads again what is missing or damaged, as far as this host
-still has it. What is left makes the exit status 1. With scrub.schedule, the daemon does
+still has it. Damage that is left makes the exit status 1. With scrub.schedule, the daemon does
 the same as --verify --repair at the times of the scrub.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {

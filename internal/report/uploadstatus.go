@@ -41,8 +41,8 @@ type UploadCheckStatus struct {
 // StateDamaged says that a verification has left something missing or damaged.
 const StateDamaged State = "damaged"
 
-// StateSuperseded says that the generation in the bucket is another publisher's, and not
-// what is served here.
+// StateSuperseded says that the generation in the bucket is another publisher's, and its data
+// is not the data served here.
 const StateSuperseded State = "superseded"
 
 // StateStandby says that another publisher holds the lease.

@@ -142,7 +142,7 @@ func TestOldGenerationOfABucketIsRefused(t *testing.T) {
 }
 
 // A publisher's operator took the bucket back: its data is older, and its numbers may begin
-// anew. What the bucket had before is then refused.
+// again at 1. Generations of before are then refused.
 func TestFollowerAcceptsANewEpochAndRefusesThoseBefore(t *testing.T) {
 	w := follow(t, "data")
 	in := func(epoch int64, generation int, release buckettest.Release) {

@@ -140,7 +140,7 @@ func TestAForcedReleaseGoesLiveAfterARollbackWhateverItWaitedFor(t *testing.T) {
 	}
 }
 
-// What was forced before a rollback does not undo the rollback.
+// A release that was forced before a rollback does not undo the rollback.
 func TestARollbackHoldsBackWhatWasForcedBefore(t *testing.T) {
 	w := advanced(t)
 	w.policy(manual)

@@ -79,7 +79,7 @@ func openat(dir int, name string, flag int, perm fs.FileMode) (fd int, err error
 }
 
 // MountPoint returns the directory at which the file system of a path is mounted, "/" for
-// that of the root. What is missing of the path counts as its nearest directory above. A
+// that of the root. For a path that does not exist, its nearest directory above counts. A
 // bind mount of the same file system is none.
 func MountPoint(path string) (string, error) {
 	stat := func(path string) (st unix.Stat_t, err error) {

@@ -157,7 +157,7 @@ func (s *Service) readLocked(ctx context.Context, generation bucket.Generation) 
 				isIt := ref.Release() == manifest.Latest || ref.Release() == f.Reference.Release()
 				if isIt {
 					found := f
-					found.Metadata = nil // nobody asks for it
+					found.Metadata = nil // callers do not ask for it
 					s.files[ref] = &found
 				}
 				return isIt

@@ -171,8 +171,8 @@ func (e *election) drop() {
 	e.held = false
 }
 
-// forgetLeader notes that the lease cannot be read: nobody can renew it, so that waiting for
-// its holder would have no end.
+// forgetLeader notes that the lease cannot be read: its holder cannot renew it, so that
+// waiting for the holder would have no end.
 func (e *election) forgetLeader() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

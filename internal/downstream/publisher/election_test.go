@@ -54,7 +54,7 @@ func TestOnePublisherLeadsAndTheOtherTakesOver(t *testing.T) {
 	}
 }
 
-// Nobody leads by a damaged lease, and a publisher on standby must not say so for ever.
+// A damaged lease has no leader, and a publisher on standby must not wait for one.
 func TestDamagedLeaseIsToldByEachPublisher(t *testing.T) {
 	server := start(t)
 	a, b := newHost(t), newHost(t)

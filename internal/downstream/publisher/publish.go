@@ -89,7 +89,7 @@ type Publisher struct {
 	ctx        context.Context // of the background
 
 	// Of the publication that runs.
-	wish      string        // what was published or found there
+	wish      string        // the result: published, or found there
 	confirmed time.Time     // when
 	stands    generationID  // the generation that it found or left there
 	last      report.Upload // the outcome of that

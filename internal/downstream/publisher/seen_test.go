@@ -59,7 +59,7 @@ func TestANewGenerationNamesNothingThatTheBucketLost(t *testing.T) {
 	}
 }
 
-// What was seen not long ago is not looked for again, unless there was an error since.
+// Objects seen not long ago are not looked for again, unless there was an error since.
 func TestAnErrorMakesThePublisherLookAgain(t *testing.T) {
 	server := start(t)
 	front := buckettest.NewFront(t, server)

@@ -36,7 +36,7 @@ type object struct {
 type uploads struct {
 	*Publisher
 	dryRun  bool
-	isSeen  bool          // what the present generation names was looked for not long ago
+	isSeen  bool          // objects of the present generation were looked for not long ago
 	bodies  chan struct{} // one value for each body that may be sent
 	objects atomic.Int64  // that were not there
 	bytes   atomic.Int64  // of these

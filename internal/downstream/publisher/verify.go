@@ -110,7 +110,7 @@ type finding struct {
 	path      string           // of a file with the object
 	number    int              // of the newest generation that names it
 	isMissing bool
-	err       error // what is wrong
+	err       error // the damage
 	unmended  error // why it was not repaired
 	repaired  bool
 }
@@ -406,7 +406,7 @@ func (v *verification) report() report.UploadCheck {
 		Generations: v.generations, Records: len(v.records), Objects: len(v.objects), Bytes: v.bytes,
 		BytesRead: v.read, Unread: v.unread, Damage: []report.UploadDamage{},
 	}
-	slices.SortFunc(v.found, func(a, b *finding) int { // what is left comes first
+	slices.SortFunc(v.found, func(a, b *finding) int { // damage that is left comes first
 		if a.repaired != b.repaired {
 			return map[bool]int{true: 1, false: -1}[a.repaired]
 		}

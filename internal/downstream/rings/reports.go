@@ -43,7 +43,7 @@ type hostReport struct {
 
 // follow completes a report with what the one before tells; visible is what the host can see
 // now, the newest first. The names of revisions differ between hosts, because each has
-// filters of its own. What a host tells is thus about the revision that it could see before.
+// filters of its own. A host's report is thus about the revision that it could see before.
 func (r *hostReport) follow(before *hostReport, visible []Version) {
 	if before == nil {
 		before = &hostReport{}

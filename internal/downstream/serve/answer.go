@@ -112,6 +112,6 @@ func (a *answer) pace(n int64) (int64, error) {
 // which must not wait behind downloads.
 const freeList = 64 << 10
 
-// asList marks a list. What is longer than freeList waits, but before the downloads of the
+// asList marks a list. Bytes beyond freeList wait, but before the downloads of the
 // same follower.
 func (a *answer) asList() { a.isList, a.free = true, freeList }

@@ -21,7 +21,7 @@ type Queue struct {
 
 	mu    sync.Mutex
 	taken bool  // a waiter has the turn
-	level int64 // what the identity of the last turn had taken before it
+	level int64 // bytes that the identity of the last turn had taken before it
 	lines map[Identity]*line
 }
 

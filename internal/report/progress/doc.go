@@ -6,5 +6,5 @@
 // counts: a slow disk, hashing, the bandwidth limit, the turn and Retry-After raise no
 // alarm. After 5 minutes or twice stall_timeout (for a small question twice the retry
 // budget on top), the sync counts as stuck: /healthz, `syncd explain` and a metric show
-// it. What is retried is shown from the first failure on.
+// it. A retry is shown from the first failure on.
 package progress

@@ -35,6 +35,6 @@ func (r *Retries) Show(retry *report.Retry) bool {
 	if retry.Manifest != "" {
 		about = retry.Manifest + ": "
 	}
-	io.WriteString(r.W, "syncd: "+about+retry.Text(now)+"\n") //nolint:errcheck // nobody reads the progress
+	io.WriteString(r.W, "syncd: "+about+retry.Text(now)+"\n") //nolint:errcheck // progress has no reader left
 	return true
 }
