@@ -20,7 +20,7 @@ type Upload struct {
 	Objects    int         `json:"objects"`             // uploaded
 	Bytes      int64       `json:"bytes"`               // of these
 	Kept       []string    `json:"kept,omitempty"`      // manifests that another publisher has newer
-	Collected  *Collection `json:"collected,omitempty"` // what was deleted; nil if nothing was looked for
+	Collected  *Collection `json:"collected,omitempty"` // deleted garbage; nil if it was not looked for
 	Error      string      `json:"error"`
 
 	Publisher   string    `json:"publisher,omitempty"` // that wrote the generation

@@ -12,7 +12,7 @@ import (
 
 // Upload is what is known of publishing to object storage.
 type Upload struct {
-	Place        string    `json:"place"`      // what is known of another place does not count
+	Place        string    `json:"place"`      // knowledge of another place does not count
 	Generation   int       `json:"generation"` // there, when this host looked last; 0 for none
 	Shown        int       `json:"shown"`      // the generation of this host that it shows
 	PublishedAt  time.Time `json:"published_at,omitzero"`
