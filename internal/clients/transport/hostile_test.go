@@ -248,7 +248,6 @@ func (p *peer) close(t *testing.T, c *Client) {
 	within(t, "Close", c.Close)
 	within(t, "a connection of a closed client", func() {
 		for p.open.Load() > 0 {
-			c.Close() // the first one left connections that were still in use
 			time.Sleep(time.Millisecond)
 		}
 	})
@@ -379,6 +378,34 @@ func TestAPostWithoutAWindowEndsAtTheStallTimeout(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// net/http does not find a connection again that said goodbye after its last request.
+func TestCloseClosesAConnectionThatSaidGoodbye(t *testing.T) {
+	f := newFront(t)
+	ended, heard := make(chan struct{}), make(chan struct{})
+	p := hostilePeer(t, f.certificate, func(h *hostile) {
+		h.headers(h.request(), "200", true)
+		<-ended
+		h.WriteGoAway(1, http2.ErrCodeNo, nil)
+		h.WritePing(false, [8]byte{1}) // the client answers after it read the goodbye
+		for {
+			frame, err := h.ReadFrame()
+			if err != nil {
+				return
+			}
+			if frame.Header().Type == http2.FramePing {
+				close(heard)
+			}
+		}
+	})
+	f.base = "https://" + p.Addr().String()
+	c := f.client(t, 20*time.Second)
+	_, _, err := c.Do(t.Context(), toGood)
+	must(t, err)
+	close(ended)
+	within(t, "the goodbye", func() { <-heard })
+	p.close(t, c)
 }
 
 // A connection that answers pings, but no request, must not get the next request too.

@@ -11,12 +11,13 @@ const maxOpen = 512
 // addresses, takes each connection out of use (GOAWAY), or drips on each. Safe for
 // concurrent use.
 type openConnections struct {
-	mu  sync.Mutex
-	all map[*connection]struct{}
+	mu     sync.Mutex
+	all    map[*connection]struct{}
+	closed bool
 }
 
 // add adds a connection. If there are too many, it closes the one that has moved no byte
-// for the longest time.
+// for the longest time. After close, it closes c.
 func (o *openConnections) add(c *connection) {
 	if silent := o.put(c); silent != nil {
 		silent.Close()
@@ -27,6 +28,9 @@ func (o *openConnections) add(c *connection) {
 func (o *openConnections) put(c *connection) (silent *connection) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.closed {
+		return c
+	}
 	if len(o.all) >= maxOpen {
 		for other := range o.all {
 			if silent == nil || other.moved.Load() < silent.moved.Load() {
@@ -46,4 +50,15 @@ func (o *openConnections) remove(c *connection) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.all, c)
+}
+
+// close closes all connections, and those that come.
+func (o *openConnections) close() {
+	o.mu.Lock()
+	all := o.all
+	o.all, o.closed = nil, true
+	o.mu.Unlock()
+	for c := range all {
+		c.Close()
+	}
 }

@@ -73,8 +73,14 @@ func (p *pool) replace(hung, next *http.Transport) {
 	}
 }
 
-// Close closes idle connections. It does not wait for a server.
+// Close closes all connections: requests that still run fail, and so do later ones. It
+// does not wait for a server.
+//
+// Closing the idle ones of net/http first says goodbye to their servers, but does not find
+// all: a connection that a server takes out of use (GOAWAY) after the last request ended
+// is in no pool any more.
 func (c *Client) Close() {
+	defer c.conns.close()
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
