@@ -27,6 +27,9 @@ const (
 	recent = 3
 	// maxMonths is more than there ever are between two releases. Lists can say more.
 	maxMonths = 120
+	// leastInterval is the shortest one that releases of months can have. Tests and providers
+	// that catch up publish faster, which tells nothing about the next release.
+	leastInterval = 24 * time.Hour
 	// lastYear is the last one that JSON can write.
 	lastYear = 9999
 )
@@ -78,8 +81,8 @@ func (p *Past) Download(release manifest.Release, bytes int64) {
 }
 
 // Due returns when the release after newest is due, or the zero time if that is unknown.
-// With two arrivals or more, their usual distance tells. Otherwise a release is due by the
-// end of the month in its name.
+// With two arrivals or more, their usual distance tells, unless it is below a day: then
+// nothing is known. Otherwise a release is due by the end of the month in its name.
 func (p Past) Due(newest manifest.Release) time.Time {
 	if !newest.IsMonth() {
 		return time.Time{}
@@ -97,11 +100,14 @@ func (p Past) Due(newest manifest.Release) time.Time {
 	if months == 0 {
 		months = median(gaps)
 	}
+	interval := time.Duration(months) * median(paces)
 	switch n := len(p.Arrivals); {
 	case months == 0 || months > maxMonths:
 		return time.Time{}
+	case len(paces) > 0 && interval < leastInterval:
+		return time.Time{}
 	case len(paces) > 0 && p.Arrivals[n-1].Release == newest:
-		return p.Arrivals[n-1].At.Add(time.Duration(months) * median(paces))
+		return p.Arrivals[n-1].At.Add(interval)
 	}
 	month, err := time.Parse("2006.01", string(newest))
 	due := month.AddDate(0, months+1, 0)

@@ -58,6 +58,36 @@ func TestTheNextReleaseIsDueByTheHabitsOfThePast(t *testing.T) {
 	}
 }
 
+// A demo, a test or a provider that catches up publishes months within minutes.
+func TestReleasesInLessThanADayTellNothingOfTheNextOne(t *testing.T) {
+	start := day("2026-10-12")
+	every := func(interval time.Duration, releases ...manifest.Release) (all []Arrival) {
+		for i, r := range releases {
+			all = append(all, Arrival{Release: r, At: start.Add(time.Duration(i) * interval)})
+		}
+		return all
+	}
+	for _, row := range []struct {
+		name   string
+		past   Past
+		newest manifest.Release
+		late   bool // half a year later
+	}{
+		{"a minute", Past{Months: 1, Arrivals: every(time.Minute, "2026.08", "2026.09", "2026.10")}, "2026.10", false},
+		{"23 hours", Past{Months: 1, Arrivals: every(23*time.Hour, "2026.08", "2026.09", "2026.10")}, "2026.10", false},
+		{"a newer one is not there yet", Past{Months: 1, Arrivals: every(time.Minute, "2026.08", "2026.09")}, "2026.10", false},
+		{"a day", Past{Months: 1, Arrivals: every(24*time.Hour, "2026.08", "2026.09", "2026.10")}, "2026.10", true},
+		{"a quarter each day, by three months", Past{Months: 3, Arrivals: every(24*time.Hour, "2026.04", "2026.07", "2026.10")}, "2026.10", true},
+		{"one day of catching up in a usual year", Past{Months: 1, Arrivals: append(arrivals("2026.05", "2026-05-12", "2026.06", "2026-06-12", "2026.07", "2026-07-12"), every(time.Hour, "2026.09", "2026.10")...)}, "2026.10", true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if late := row.past.IsLate(row.newest, start.AddDate(0, 6, 0)); late != row.late {
+				t.Errorf("late %v, due %v", late, row.past.Due(row.newest))
+			}
+		})
+	}
+}
+
 func TestTheListTellsTheDistanceOfReleases(t *testing.T) {
 	for name, row := range map[string]struct {
 		ids  []string
