@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
@@ -30,10 +31,38 @@ type base struct {
 	metrics *metrics.Metrics
 	running *semaphore.Weighted // of maxWork; one for each piece of work
 	active  atomic.Pointer[active]
+	users   sync.Mutex // guards the users of each active
 }
 
 // Config returns the configuration in force.
 func (b *base) Config() *config.Config { return b.active.Load().config }
+
+// begin returns the configuration in force for a piece of work, which must end with finish.
+func (b *base) begin() *active {
+	b.users.Lock()
+	defer b.users.Unlock()
+	a := b.active.Load()
+	a.users++
+	return a
+}
+
+// replace puts next in force. The connections of the configuration before close with the
+// last work that uses them.
+func (b *base) replace(next *active) (before *active) {
+	b.users.Lock()
+	defer b.users.Unlock()
+	before = b.active.Swap(next)
+	b.closeUnusedLocked(before)
+	return before
+}
+
+// closeUnusedLocked closes the connections of a configuration that is not in force and that no
+// work uses.
+func (b *base) closeUnusedLocked(a *active) {
+	if a != nil && a.users == 0 && b.active.Load() != a {
+		a.source.close()
+	}
+}
 
 // checkDataDir is nil while the path of the data directory still leads to the one
 // that this process has locked. An unmounted directory leaves an empty folder

@@ -34,6 +34,7 @@ type active struct {
 	source *connection
 	syncer *syncer.Syncer
 	id     config.Secret
+	users  int // pieces of work
 
 	hooks     []hooks.Hook
 	hookRoots *x509.CertPool // nil for the system's
@@ -69,9 +70,8 @@ func (e *Engine) Configure(cfg *config.Config) error {
 	e.bandwidth.Set(cfg.Transfers.Bandwidth)
 	e.Scrub.rate.Set(rate.Always(cfg.Scrub.Rate))
 	next.syncer = syncer.New(e.syncerConfig(cfg, next.source, next.id), &e.progress)
-	if before := e.active.Swap(next); before != nil {
+	if before := e.replace(next); before != nil {
 		e.series.drop(before.config)
-		before.source.close()
 		e.uploads.replace(before.publisher, next.publisher)
 	} else {
 		e.uploads.replace(nil, next.publisher)
@@ -103,13 +103,13 @@ func (e *Engine) warnOrphaned() {
 	}
 }
 
-// finish ends work that began under a. A reload during the work could not close the
-// connections in use, and they are idle now.
+// finish ends work that began under a.
 func (e *Engine) finish(a *active) {
 	e.series.drop(a.config)
-	if e.active.Load() != a {
-		a.source.close()
-	}
+	e.users.Lock()
+	defer e.users.Unlock()
+	a.users--
+	e.closeUnusedLocked(a)
 }
 
 // ReloadFailed tells the metrics that a new configuration could not be put in force.

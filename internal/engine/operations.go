@@ -51,7 +51,7 @@ func onSyncer[Request, Result any](m func(*syncer.Syncer, context.Context, Reque
 func working[Request, Result any](e *Engine, m method[Request, Result]) func(context.Context, Request) (Result, error) {
 	return func(ctx context.Context, req Request) (result Result, err error) {
 		err = e.work(ctx, func() error {
-			active := e.active.Load()
+			active := e.begin()
 			defer e.finish(active)
 			result, err = m(active, ctx, req)
 			return err

@@ -65,7 +65,7 @@ func (s *Scrub) Progress() store.Scrub { return s.scrubber.Progress() }
 // repairObject repairs an object with the configuration in force, and logs an event for
 // each file that holds it.
 func (s *Scrub) repairObject(ctx context.Context, id manifest.ObjectID, damage error, isNew bool) (file string, err error) {
-	active := s.active.Load()
+	active := s.begin()
 	defer s.finish(active)
 	files, err := active.syncer.RepairObject(ctx, id, damage, isNew)
 	if ctx.Err() != nil {

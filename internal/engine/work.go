@@ -86,7 +86,7 @@ func (e *Engine) syncNow(ctx context.Context, req request.Sync, names []string) 
 		return report.Sync{}, err
 	}
 	req.Manifests, req.SkipUnknown = names, true
-	active := e.active.Load()
+	active := e.begin()
 	defer e.finish(active)
 	return active.syncer.Sync(ctx, req)
 }
