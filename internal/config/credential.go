@@ -32,6 +32,8 @@ type Credential struct {
 	env    *Environment
 	config string // the config file, for errors
 	parent string // the key that holds customer_id, for errors
+
+	known func() Secret // what Read has returned before; nil for nothing
 }
 
 // given is a key's text and its place. A function returns the text, because fmt does
@@ -50,6 +52,19 @@ func FixedCredential(id Secret) Credential {
 	return Credential{inline: giving(id.Reveal(), document.Place{Key: "customer_id"})}
 }
 
+// Known returns the credential with the Customer ID that Read has returned. Read returns
+// it from then on, also to a process that may no longer read the file.
+func (c Credential) Known(id Secret) Credential {
+	c.known = func() Secret { return id }
+	return c
+}
+
+// ReadAgain returns the Customer ID that is there now.
+func (c Credential) ReadAgain() (Secret, error) {
+	c.known = nil
+	return c.Read()
+}
+
 // Format writes REDACTED, whatever the verb.
 func (Credential) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
@@ -62,9 +77,12 @@ func (c Credential) File() string {
 }
 
 // Read returns the Customer ID without surrounding white space. Each call reads it
-// again, so that a changed file counts. Its error is a *document.Error that shows neither the ID
+// again, so that a changed file counts, until it is Known. Its error is a *document.Error that shows neither the ID
 // nor a path from the configuration file.
 func (c Credential) Read() (Secret, error) {
+	if c.known != nil {
+		return c.known(), nil
+	}
 	found := c.ways()
 	switch len(found) {
 	case 1:

@@ -98,6 +98,7 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 			running.Go(func() { _, _ = operation.Activate.Do(ctx, d.operations, req) }) // it has logged the outcome
 		case <-time.After(d.untilNext()):
 		}
+		d.renewID(q)
 		d.timetable.collectDue(d.engine.Config(), q, clock.Now())
 		d.activateDue(ctx, &running)
 		d.stayAwake(time.Now())
@@ -137,6 +138,24 @@ func (d *Daemon) firstRetries(result report.Sync) map[string]time.Time {
 		}
 	}
 	return ends
+}
+
+// renewID queues what failed under a Customer ID that the provider refused, once there is
+// another one.
+func (d *Daemon) renewID(q *queue) {
+	if !d.engine.RenewID() {
+		return
+	}
+	status, err := d.engine.Status()
+	if err != nil {
+		d.log.Error().Err(err).Msg("finding what failed under the old Customer ID failed; its schedule tries it again")
+		return
+	}
+	for _, m := range status.Manifests {
+		if m.State == report.StateFailed {
+			q.add(request.Sync{Trigger: request.TriggerReload}, []string{m.Name})
+		}
+	}
 }
 
 func (d *Daemon) isFree(name string) bool { return !d.syncing.Has(name) }

@@ -47,11 +47,18 @@ type connection struct {
 	bucket   source.Bucket   // nil for the provider
 	files    fetcher.Source
 	close    func()
+	denials  *denials
 }
 
 // Configure puts cfg in force for all work that starts from now on. After an error
 // the old configuration stays in force. cfg must name the same data directory.
 func (e *Engine) Configure(cfg *config.Config) error {
+	e.configuring.Lock()
+	defer e.configuring.Unlock()
+	return e.configure(cfg)
+}
+
+func (e *Engine) configure(cfg *config.Config) error {
 	next := &active{config: cfg}
 	if err := next.prepareHooks(cfg); err != nil {
 		return cfg.Located("source", err)
@@ -122,18 +129,18 @@ func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error)
 		return nil, "", err
 	}
 	e.options.AddSecret(id.Reveal())
-	settings := SourceConfig(cfg.Source, id)
-	settings.UserAgent, settings.Observer, settings.Tell, settings.Gate = "syncd/"+e.options.Version, e.metrics, e.retries.tell, e.gate
+	settings, denials := SourceConfig(cfg.Source, id), &denials{Observer: e.metrics}
+	settings.UserAgent, settings.Observer, settings.Tell, settings.Gate = "syncd/"+e.options.Version, denials, e.retries.tell, e.gate
 	carrier, err := transport.New(settings)
 	if err != nil {
 		return nil, "", err
 	}
 	if cfg.Source.S3.IsSet() {
 		client := follower.New(carrier)
-		return &connection{bucket: client, files: client, close: client.Close}, id, nil
+		return &connection{bucket: client, files: client, close: client.Close, denials: denials}, id, nil
 	}
 	client := releases.New(carrier)
-	return &connection{provider: client, files: client, close: client.Close}, id, nil
+	return &connection{provider: client, files: client, close: client.Close, denials: denials}, id, nil
 }
 
 func (e *Engine) syncerConfig(cfg *config.Config, from *connection, id config.Secret) syncer.Config {

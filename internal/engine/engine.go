@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"sync"
 	"syscall"
 	"time"
 
@@ -54,6 +55,8 @@ type Engine struct {
 	Hooks     *Hooks
 	Scrub     *Scrub
 	Followers *Followers
+
+	configuring sync.Mutex // held while a configuration is put in force
 
 	operations *operation.Table
 	series     metricSet

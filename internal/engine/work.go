@@ -32,17 +32,13 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 			parts.add(e.syncNow(ctx, req, names))
 			return parts.err
 		}
-		for waiting := names; len(waiting) > 0; {
-			claim, err := e.syncing.Take(ctx, waiting)
-			if err != nil {
-				parts.add(report.Sync{}, err)
-				break
-			}
-			claimed := claim.Keys()
-			waiting = slices.DeleteFunc(slices.Clone(waiting), func(name string) bool { return slices.Contains(claimed, name) })
-			parts.group.Go(func() { parts.add(e.syncClaimed(ctx, req, claim)) })
+		before := e.begin()
+		defer e.finish(before)
+		e.syncAll(ctx, req, names, parts)
+		if again := e.renewed(before, parts.merged()); len(again) > 0 && parts.err == nil {
+			parts.forget(again)
+			e.syncAll(ctx, req, again, parts)
 		}
-		parts.group.Wait()
 		return parts.err
 	})
 	result = parts.merged()
@@ -50,6 +46,21 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 		result.Upload = e.uploads.upload(ctx)
 	}
 	return result, err
+}
+
+// syncAll syncs each of the manifests as soon as it is free.
+func (e *Engine) syncAll(ctx context.Context, req request.Sync, names []string, parts *parts) {
+	for waiting := names; len(waiting) > 0; {
+		claim, err := e.syncing.Take(ctx, waiting)
+		if err != nil {
+			parts.add(report.Sync{}, err)
+			break
+		}
+		claimed := claim.Keys()
+		waiting = slices.DeleteFunc(slices.Clone(waiting), func(name string) bool { return slices.Contains(claimed, name) })
+		parts.group.Go(func() { parts.add(e.syncClaimed(ctx, req, claim)) })
+	}
+	parts.group.Wait()
 }
 
 // namesOf returns the manifests of a request. Unknown ones are an error, unless the
@@ -110,11 +121,19 @@ func (p *parts) add(result report.Sync, err error) {
 	}
 }
 
+// forget removes the outcome of manifests that are synced again.
+func (p *parts) forget(names []string) {
+	for i := range p.results {
+		p.results[i].Manifests = slices.DeleteFunc(p.results[i].Manifests, func(m report.ManifestResult) bool { return slices.Contains(names, m.Name) })
+	}
+}
+
 func (p *parts) merged() report.Sync {
 	if len(p.results) == 0 {
 		return report.Sync{}
 	}
 	merged := p.results[0]
+	merged.Manifests = slices.Clone(merged.Manifests)
 	for _, result := range p.results[1:] {
 		merged.Generation = max(merged.Generation, result.Generation)
 		merged.Changed = merged.Changed || result.Changed

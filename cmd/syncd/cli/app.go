@@ -126,7 +126,7 @@ func (a *App) ReadID(cfg *config.Config) (config.Secret, error) {
 	}
 	a.Secrets.Add(id.Reveal())
 	if id != "" {
-		cfg.Source.Credential = config.FixedCredential(id)
+		cfg.Source.Credential = cfg.Source.Credential.Known(id)
 	}
 	return id, nil
 }
