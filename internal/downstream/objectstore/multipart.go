@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -56,7 +57,7 @@ func (s *Store) Resume(ctx context.Context, name string, count int) (*Multipart,
 	if err != nil {
 		return nil, nil, err
 	}
-	found = slices.DeleteFunc(found, func(u Upload) bool { return u.key != s.prefix+name })
+	found = slices.DeleteFunc(found, func(u Upload) bool { return u.Name != name })
 	if len(found) > 0 {
 		m.id = slices.MaxFunc(found, func(a, b Upload) int {
 			return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.id, b.id))
@@ -75,17 +76,21 @@ func (s *Store) Resume(ctx context.Context, name string, count int) (*Multipart,
 
 // Upload is an upload in parts that has not ended.
 type Upload struct {
-	Began   time.Time // by the server's clock
-	key, id string
+	Began time.Time // by the server's clock
+	Name  string    // of the object
+	id    string
 }
 
-// Uploads lists at most 1000 uploads in progress below a name.
+// Uploads lists at most 1000 uploads in progress below a name. Not every server looks at the
+// prefix of such a list: uploads that do not lie below the store's are left out.
 func (s *Store) Uploads(ctx context.Context, name string) (found []Upload, err error) {
 	err = s.do(ctx, "list unfinished uploads of "+name, func(ctx context.Context) error {
 		page, err := s.core.ListMultipartUploads(ctx, s.bucket, s.prefix+name, "", "", "", 1000)
 		found = nil
 		for _, u := range page.Uploads {
-			found = append(found, Upload{u.Initiated, u.Key, u.UploadID})
+			if name, ok := strings.CutPrefix(u.Key, s.prefix); ok {
+				found = append(found, Upload{u.Initiated, name, u.UploadID})
+			}
 		}
 		if hasNoUploads(err) {
 			return nil
@@ -98,7 +103,7 @@ func (s *Store) Uploads(ctx context.Context, name string) (found []Upload, err e
 // Abort ends an upload in progress and deletes its parts; ErrNoUpload if it has ended.
 func (s *Store) Abort(ctx context.Context, u Upload) error {
 	return s.do(ctx, "end an unfinished upload", func(ctx context.Context) error {
-		return s.core.AbortMultipartUpload(ctx, s.bucket, u.key, u.id)
+		return s.core.AbortMultipartUpload(ctx, s.bucket, s.prefix+u.Name, u.id)
 	})
 }
 

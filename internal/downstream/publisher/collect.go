@@ -254,7 +254,7 @@ func (p *Publisher) abortUploads(ctx context.Context, dryRun bool) (count int, e
 		return 0, err
 	}
 	for _, u := range old {
-		if !p.isOld(u.Began) {
+		if _, isObject := bucket.ParseObjectName(u.Name); !isObject || !p.isOld(u.Began) {
 			continue
 		}
 		if !dryRun {

@@ -137,7 +137,8 @@ func measured(r record.Record) (recordText, error) {
 func (s *storage) writeRecord(ctx context.Context, text recordText) error {
 	var last *io.PipeReader
 	defer func() { _ = last.Close() }()
-	return s.PutStream(ctx, bucket.ManifestOf(text.Record).Record(), text.size, text.sum, func() (io.Reader, error) {
+	name := bucket.ManifestOf(text.Record).Record()
+	err := s.PutStream(ctx, name, text.size, text.sum, func() (io.Reader, error) {
 		if last != nil {
 			_ = last.Close() // ends the writer of the attempt before
 		}
@@ -146,6 +147,20 @@ func (s *storage) writeRecord(ctx context.Context, text recordText) error {
 		last = from
 		return from, nil
 	})
+	if err != nil {
+		return err
+	}
+	return s.see(ctx, name, text.size, text.sum)
+}
+
+// see looks for what was just written. A server can say that it took what it does not have,
+// and a generation must not name that.
+func (s *storage) see(ctx context.Context, name string, size int64, sum manifest.ObjectID) error {
+	found, err := s.Head(ctx, name)
+	if errors.Is(err, objectstore.ErrNotThere) || err == nil && found.IsOther(size, sum) {
+		return fmt.Errorf("the server said that it took %s, and does not have it, or has it with other bytes: nothing is published; look for errors of the server", name)
+	}
+	return err
 }
 
 // withoutMetadata is a record with the files' names, sizes and digests only.
@@ -207,6 +222,9 @@ func (p *Publisher) writeGeneration(ctx context.Context, at state, manifests []b
 			return g, written, err
 		}
 		written = generationID{g.Number, sha256.Sum256(g.Text())}
+		if err := p.store.see(ctx, bucket.GenerationName(g.Number), int64(len(g.Text())), written.sum); err != nil {
+			return g, written, err
+		}
 		if err := p.identity.remember(written.sum); err != nil {
 			p.cfg.Log.Warn().Err(err).Msg("keeping what this host published failed; after the next start it counts as another publisher's")
 		}

@@ -147,7 +147,7 @@ func (u *uploads) bring(ctx context.Context, o object, isNamed bool) error {
 	return u.upload(ctx, o)
 }
 
-// upload sends an object.
+// upload sends an object, and looks whether the server has it.
 func (u *uploads) upload(ctx context.Context, o object) error {
 	growFor(objectstore.BudgetOf(ctx), o.size)
 	file, err := u.cfg.Objects.Open(o.id)
@@ -155,12 +155,18 @@ func (u *uploads) upload(ctx context.Context, o object) error {
 		return err
 	}
 	defer file.Close()
+	name := bucket.ObjectName(o.id)
 	if o.size > singleLimit {
-		return u.inParts(ctx, o, file)
+		err = u.inParts(ctx, o, file)
+	} else {
+		err = u.send(ctx, o.size, func() error {
+			return u.store.PutStream(ctx, name, o.size, o.id, func() (io.Reader, error) { return section(file, 0, o.size), nil })
+		})
 	}
-	return u.send(ctx, o.size, func() error {
-		return u.store.PutStream(ctx, bucket.ObjectName(o.id), o.size, o.id, func() (io.Reader, error) { return section(file, 0, o.size), nil })
-	})
+	if err != nil {
+		return err
+	}
+	return u.store.see(ctx, name, o.size, o.id)
 }
 
 func section(file *os.File, from, size int64) io.Reader {
