@@ -69,7 +69,7 @@ type world struct {
 
 	registry *prometheus.Registry
 	progress *progress.Tracker
-	client   interface{ Close() }
+	clients  []interface{ Close() } // of all configurations: a sync may run with an earlier one
 	syncer   *syncer.Syncer
 	log      bytes.Buffer
 	store    *buckettest.Server       // instead of provider, see follow
@@ -171,16 +171,13 @@ func (w *world) configure() {
 	}
 	carrier, err := transport.New(settings)
 	must(w, err)
-	if w.client != nil {
-		w.client.Close()
-	}
 	if w.store != nil {
 		client := follower.New(carrier)
-		w.client, w.cfg.Provider, w.cfg.Bucket = client, nil, client
+		w.clients, w.cfg.Provider, w.cfg.Bucket = append(w.clients, client), nil, client
 		w.cfg.Fetcher = fetcher.New(client, w.cfg.Mirror.Objects.Partial(), fetcher.Config{Files: 4, Segments: 4})
 	} else {
 		client := releases.New(carrier)
-		w.client, w.cfg.Provider = client, client
+		w.clients, w.cfg.Provider = append(w.clients, client), client
 		w.cfg.Fetcher = fetcher.New(client, w.cfg.Mirror.Objects.Partial(), fetcher.Config{Files: 4, Segments: 4})
 	}
 	w.cfg.Source = transport.PublicURL(w.source.URL)
@@ -192,7 +189,10 @@ func (w *world) configure() {
 
 func (w *world) close() {
 	w.Helper()
-	w.client.Close()
+	for _, client := range w.clients {
+		client.Close()
+	}
+	w.clients = nil
 	must(w, w.cfg.Store.Close())
 }
 
