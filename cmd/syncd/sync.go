@@ -44,7 +44,7 @@ from there.`,
 			return syncOnce(cmd.Context(), a, req, asJSON, quiet)
 		},
 	}
-	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "show what a sync would do, and change nothing")
+	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "show what a sync would do, the space it needs and what goes, and change nothing")
 	cmd.Flags().BoolVar(&req.Force, "force", false, "override the shrink and downgrade guards and the hold after a rollback")
 	cmd.Flags().StringVar(&lockFile, "locked", "", "make exactly what this lock `file` names, or nothing")
 	cmd.Flags().StringSliceVar(&req.TakeOver, "take-over", nil, "replace the folder at the export of this `VIEW`, and keep it as <path>.before-syncd")

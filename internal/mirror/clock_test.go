@@ -65,8 +65,8 @@ func TestFreeableLeavesTimesFromTheFutureAsTheyAre(t *testing.T) {
 	}
 	m = recovered(t, m.dir)
 	now := time.Now()
-	if _, last, err := m.Freeable(Retention{For: time.Hour}, now); err != nil || !last.Equal(now.Add(time.Hour)) {
-		t.Errorf("the last goes at %v, want an hour after %v: %v", last, now, err)
+	if freed, err := m.Freeable(Retention{For: time.Hour}, now); err != nil || !freed.Last.Equal(now.Add(time.Hour)) {
+		t.Errorf("the last goes at %v, want an hour after %v: %v", freed.Last, now, err)
 	}
 	for n := 1; n <= 3; n++ {
 		info, err := os.Stat(m.path("generations", generationName(n)))
@@ -74,8 +74,8 @@ func TestFreeableLeavesTimesFromTheFutureAsTheyAre(t *testing.T) {
 			t.Errorf("generation %d: its time became %v, %v", n, info.ModTime(), err)
 		}
 	}
-	if _, last, err := m.Freeable(Retention{For: time.Hour}, now.Add(time.Minute)); err != nil || !last.Equal(now.Add(time.Hour+time.Minute)) {
-		t.Errorf("the first look was remembered: the last goes at %v, %v", last, err)
+	if freed, err := m.Freeable(Retention{For: time.Hour}, now.Add(time.Minute)); err != nil || !freed.Last.Equal(now.Add(time.Hour+time.Minute)) {
+		t.Errorf("the first look was remembered: the last goes at %v, %v", freed.Last, err)
 	}
 }
 

@@ -41,18 +41,25 @@ func (m *Mirror) Prune(keep Retention, now time.Time) (next time.Time, err error
 	return next, errors.Join(m.Trees.prune("revisions", chosen.revisions), m.Trees.prune("views", chosen.views), m.Records.prune(chosen.revisions), m.Objects.prune(chosen))
 }
 
-// Freeable returns the space that Prune would free. Generations that left `current`
-// recently would stay; last is when the last of them can be pruned, the zero time
-// for none. It changes nothing on disk.
-func (m *Mirror) Freeable(keep Retention, now time.Time) (freed space.Amount, last time.Time, err error) {
+// Freed is what Prune would free. Generations that left `current` recently would stay; Last
+// is when the last of them can be pruned, the zero time for none.
+type Freed struct {
+	space.Amount
+	Last  time.Time
+	Stays map[string]bool // keys of the revisions that stay
+}
+
+// Freeable returns what Prune would free. It changes nothing on disk.
+func (m *Mirror) Freeable(keep Retention, now time.Time) (freed Freed, err error) {
 	found, err := m.Generations.survey(now)
 	if err != nil {
-		return space.Amount{}, time.Time{}, err
+		return freed, err
 	}
 	chosen, err := m.choose(found.all, keep, now)
 	if err != nil {
-		return space.Amount{}, time.Time{}, err
+		return freed, err
 	}
+	freed.Last, freed.Stays = chosen.last, chosen.revisions
 	for _, g := range chosen.dropped {
 		freed.Inodes += GenerationInodes(len(g.entries()))
 	}
@@ -66,5 +73,5 @@ func (m *Mirror) Freeable(keep Retention, now time.Time) (freed space.Amount, la
 			freed.Inodes++
 		}
 	}
-	return freed, chosen.last, err
+	return freed, err
 }

@@ -1,6 +1,9 @@
 package report
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Result is the outcome of a sync for one manifest, as JSON and metrics name it.
 type Result string
@@ -25,7 +28,31 @@ type Sync struct {
 	Removed    []string         `json:"removed,omitempty"` // what is no longer served
 	Exports    []ExportResult   `json:"exports,omitempty"`
 
+	Space *Space `json:"space,omitempty"` // after a dry run that would change something
+
 	Upload *Upload `json:"publication,omitempty"` // to object storage; nil if none is configured
+}
+
+// Space is what a sync needs of the disk, and what it makes go.
+type Space struct {
+	BytesNeeded  int64             `json:"bytes_needed"`
+	BytesFree    int64             `json:"bytes_free"`
+	InodesNeeded int64             `json:"inodes_needed"`
+	InodesFree   int64             `json:"inodes_free"` // -1 when the file system has no fixed number
+	BytesFreed   int64             `json:"bytes_freed"` // by pruning, when `retain_for` is over
+	Removed      []RemovedRevision `json:"removed"`     // by that pruning
+}
+
+// RemovedRevision is an earlier revision that `retain` does not keep.
+type RemovedRevision struct {
+	Name     string `json:"name"`
+	Release  string `json:"release"`
+	Revision string `json:"revision"`
+}
+
+// Compare orders revisions by name and release.
+func (r RemovedRevision) Compare(other RemovedRevision) int {
+	return cmp.Or(cmp.Compare(r.Name, other.Name), cmp.Compare(r.Release, other.Release), cmp.Compare(r.Revision, other.Revision))
 }
 
 // ViewResult is one view's part of a Sync.

@@ -122,26 +122,38 @@ func (w wave) askSizes(ctx context.Context) {
 func (w wave) reserveSpace(ctx context.Context) {
 	_ = w.tree.Change(ctx, func() error { // it may prune; the error is the context's
 		reservation := w.tree.Room().NewReservation(w.tree.RoomConfig(), namesOfJobs(w.jobs), w.servedFiles, w.req.DryRun)
-		w.reserveAll(ctx, reservation)
+		plans := w.reserveAll(ctx, reservation)
+		if w.req.DryRun && len(plans) > 0 {
+			w.forecast(ctx, reservation, plans)
+		}
 		return nil
 	})
 }
 
-func (w wave) reserveAll(ctx context.Context, reservation *room.Reservation) {
-	for _, j := range openJobs(w.jobs) {
-		if ctx.Err() != nil {
-			return // a sync that ends must not displace an old revision
-		}
-		j.finish(w.reserve(ctx, reservation, j))
+// forecast notes what a sync needs of the disk, for a dry run.
+func (w wave) forecast(ctx context.Context, reservation *room.Reservation, plans []room.Plan) {
+	space, err := reservation.Forecast(ctx, plans)
+	if err != nil {
+		w.cfg.Log.Warn().Err(err).Msg("finding out what pruning would remove failed")
 	}
+	w.space = &space
 }
 
-func (w wave) reserve(ctx context.Context, reservation *room.Reservation, j *job) error {
-	p := j.plan()
-	need := reservation.Need(room.Plan{
-		Manifest: j.target.Name, Sizes: p.sizes,
-		Plan: manifest.Plan{Files: p.files, Missing: p.missing, Known: j.objects()},
-	})
+func (w wave) reserveAll(ctx context.Context, reservation *room.Reservation) (plans []room.Plan) {
+	for _, j := range openJobs(w.jobs) {
+		if ctx.Err() != nil {
+			break // a sync that ends must not displace an old revision
+		}
+		p := j.plan()
+		plan := room.Plan{Manifest: j.target.Name, Sizes: p.sizes, Plan: manifest.Plan{Files: p.files, Missing: p.missing, Known: j.objects()}}
+		j.finish(w.reserve(ctx, reservation, j, plan))
+		plans = append(plans, plan)
+	}
+	return plans
+}
+
+func (w wave) reserve(ctx context.Context, reservation *room.Reservation, j *job, plan room.Plan) error {
+	need := reservation.Need(plan)
 	if !w.req.DryRun {
 		w.cfg.Metrics.DiskNeeded(j.target.Name, need.Bytes)
 	}

@@ -35,7 +35,9 @@ func (r *run) reportDry() report.Sync {
 	for _, j := range r.jobs {
 		outcomes = append(outcomes, r.reportJob(j))
 	}
-	return r.reportOf(outcomes, false)
+	result := r.reportOf(outcomes, false)
+	result.Space = r.space
+	return result
 }
 
 func (r *run) reportOf(outcomes []report.ManifestResult, changed bool) report.Sync {

@@ -36,6 +36,7 @@ type run struct {
 	recordErr   error
 
 	results results
+	space   *report.Space // of a dry run
 
 	progress    *progress.Tracker
 	deadlines   *clock.Deadlines

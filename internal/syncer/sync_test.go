@@ -338,6 +338,45 @@ func TestADryRunPredictsAndChangesNothing(t *testing.T) {
 	equal(t, "disk", w.listing(), disk)
 }
 
+func TestADryRunTellsTheSpaceAndWhatWouldGo(t *testing.T) {
+	w := served(t)
+	w.cfg.Retain = 1
+	w.configure()
+	first := w.cfg.Mirror.Current().Records["data"]
+	goes := func(result report.Sync) (names []string) {
+		t.Helper()
+		if result.Space == nil || result.Space.BytesNeeded <= 0 || result.Space.BytesFree <= 0 || result.Space.InodesNeeded <= 0 {
+			t.Fatalf("space %+v", result.Space)
+		}
+		for _, r := range result.Space.Removed {
+			names = append(names, r.Name+"/"+r.Release+"-"+r.Revision)
+		}
+		return names
+	}
+	dry := request.Sync{Demand: true, DryRun: true}
+	if result := w.sync(dry); result.Space != nil {
+		t.Errorf("a sync without news needs %+v", result.Space)
+	}
+	w.publish("data", "2026.10", october())
+	if got := goes(w.sync(dry)); len(got) != 0 {
+		t.Errorf("the only earlier revision would go: %s", got)
+	}
+	w.expect(w.sync(request.Sync{Demand: true}), "data", report.Updated)
+	more := october()
+	more["b.dat"] = "b of november"
+	w.publish("data", "2026.11", more)
+	result := w.sync(dry)
+	equal(t, "goes", goes(result), []string{first.Key()})
+	if result.Space.BytesFreed <= 0 {
+		t.Errorf("nothing is freed: %+v", result.Space)
+	}
+	w.cfg.Retain = 0
+	w.configure()
+	if got := goes(w.sync(dry)); len(got) != 2 {
+		t.Errorf("with retain 0, %s would go", got)
+	}
+}
+
 func TestAnotherSourceIsCheckedInFullAndNeverWithTheOldOnesValidators(t *testing.T) {
 	w := served(t)
 	other := start(t)

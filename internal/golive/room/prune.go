@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"syncd/internal/disk/space"
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
@@ -42,19 +41,18 @@ func (r *Room) Prune(ctx context.Context, displaced map[string]bool, yield int) 
 	}
 }
 
-// freeable returns the space that pruning would free, and when the last generation
-// that waits for the end of `retain_for` can be pruned. change
-// edits the retention first. Nothing on disk is changed.
-func (r *Room) freeable(ctx context.Context, change func(*mirror.Retention)) (more space.Amount, last time.Time) {
+// freeable returns what pruning would free. change edits the retention first. Nothing on
+// disk is changed.
+func (r *Room) freeable(ctx context.Context, change func(*mirror.Retention)) (freed mirror.Freed) {
 	keep, _, err := r.retention(ctx)
 	change(&keep)
 	if err == nil {
-		more, last, err = r.cfg().Mirror.Freeable(keep, time.Now())
+		freed, err = r.cfg().Mirror.Freeable(keep, time.Now())
 	}
 	if err != nil {
 		r.cfg().Log.Warn().Err(err).Msg("finding out how much space pruning would free failed")
 	}
-	return more, last
+	return freed
 }
 
 // retention says what pruning keeps: the configured number of revisions, and the

@@ -37,6 +37,7 @@ type Reservation struct {
 	open       func() map[string]int
 	others     space.Amount // that running work will still take for other manifests
 	taken      space.Amount
+	needed     space.Amount     // as taken, with what did not fit
 	displaced  map[string]bool  // manifests that lose an old revision before the new one is there
 	yield      int              // revisions that give way although followers use them
 	unfinished map[string]int64 // sizes of unfinished downloads, by file name
@@ -58,6 +59,7 @@ func (s *Reservation) Take(ctx context.Context, name string, need space.Amount) 
 	if s.taken == (space.Amount{}) { // all manifests share one generation
 		need = need.Plus(s.needOfGeneration())
 	}
+	s.needed = s.needed.Plus(need)
 	free, err := s.free()
 	if err == nil && !space.Fits(need, free) {
 		free, err = s.makeRoom(ctx, name, need)
@@ -92,8 +94,7 @@ func (s *Reservation) makeRoom(ctx context.Context, name string, need space.Amou
 		return free, err
 	}
 	fits := func() bool {
-		more, _ := s.room.freeable(ctx, s.yielding)
-		return space.Fits(need, free.Plus(more))
+		return space.Fits(need, free.Plus(s.room.freeable(ctx, s.yielding).Amount))
 	}
 	before, used := s.yield, s.used()
 	for s.yield < used {
@@ -131,33 +132,32 @@ func (s *Reservation) afterPruning(ctx context.Context) (space.Amount, error) {
 		return s.free()
 	}
 	free, err := s.free()
-	more, _ := s.room.freeable(ctx, s.yielding)
-	return free.Plus(more), err
+	return free.Plus(s.room.freeable(ctx, s.yielding).Amount), err
 }
 
 // outlook says how much more pruning could free later, and with a lower `retain`.
 func (s *Reservation) outlook(ctx context.Context, name string, need, free space.Amount) string {
-	freeable := func(change func(*mirror.Retention)) (space.Amount, time.Time) {
+	freeable := func(change func(*mirror.Retention)) mirror.Freed {
 		return s.room.freeable(ctx, func(keep *mirror.Retention) {
 			s.yielding(keep)
 			keep.Yield = len(keep.Asked)
 			change(keep)
 		})
 	}
-	now, _ := freeable(func(*mirror.Retention) {})
+	now := freeable(func(*mirror.Retention) {})
 	s.displaced[name] = true
 	defer delete(s.displaced, name)
-	_, last := freeable(func(*mirror.Retention) {})
-	later, _ := freeable(func(keep *mirror.Retention) { keep.For, keep.Asked = 0, nil })
-	most, _ := freeable(func(keep *mirror.Retention) { keep.For, keep.Asked, keep.Revisions = 0, nil, 0 })
+	last := freeable(func(*mirror.Retention) {}).Last
+	later := freeable(func(keep *mirror.Retention) { keep.For, keep.Asked = 0, nil })
+	most := freeable(func(keep *mirror.Retention) { keep.For, keep.Asked, keep.Revisions = 0, nil, 0 })
 	text := ""
-	if amount := space.Lacking(need, free).Text(later.Minus(now)); amount != "" {
+	if amount := space.Lacking(need, free).Text(later.Minus(now.Amount)); amount != "" {
 		text = "; " + amount + " more could be freed"
 		if !last.IsZero() {
 			text += " at " + last.UTC().Format("2006-01-02 15:04 UTC") + ", when `retain_for` is over"
 		}
 	}
-	if amount := space.Lacking(need, free).Text(most.Minus(later)); amount != "" {
+	if amount := space.Lacking(need, free).Text(most.Minus(later.Amount)); amount != "" {
 		text += "; " + amount + " more with `retain: 0`"
 	}
 	return text

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"syncd/internal/report"
 )
@@ -23,10 +24,27 @@ func PrintSync(w io.Writer, s report.Sync, dryRun bool) {
 		}
 	}
 	printExported(w, s)
+	printSpace(w, s.Space)
 	fmt.Fprintln(w, generationLine(s, dryRun))
 	if s.Upload != nil && s.Upload.Error == "" {
 		PrintUpload(w, *s.Upload, dryRun)
 	}
+}
+
+// printSpace writes what a sync would need of the disk, and what would go.
+func printSpace(w io.Writer, s *report.Space) {
+	if s == nil {
+		return
+	}
+	fmt.Fprintf(w, "needs %s on the disk, %s are free\n", size(s.BytesNeeded), size(s.BytesFree))
+	if len(s.Removed) == 0 {
+		return
+	}
+	var names []string
+	for _, r := range s.Removed {
+		names = append(names, r.Name+" "+releaseName(r.Release, r.Revision))
+	}
+	fmt.Fprintf(w, "removes %s when `retain_for` is over, and frees %s then\n", strings.Join(names, ", "), size(s.BytesFreed))
 }
 
 func printExported(w io.Writer, s report.Sync) {
