@@ -452,6 +452,25 @@ func (b *bench) refusesAt(missing string) {
 	}
 }
 
+// A take-over would move the folder away from the readers of the other mirror.
+func TestAFolderWithAMirrorIsNeverTakenOver(t *testing.T) {
+	for name, place := range map[string]string{
+		"a data_dir": ".syncd-data-dir", "holds a data_dir": "team/mirror/.syncd-data-dir",
+		"a data_dir without its mark": "state/syncd.db", "holds an export": "team/.geo.syncd/owner",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			file := filepath.Join(b.target.Path, filepath.FromSlash(place))
+			b.must(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o644))
+			b.refuses(Options{}, "belongs to a syncd, whose readers would lose it", "export to a folder of its own")
+			b.refuses(Options{TakeOver: true}, "belongs to a syncd, whose readers would lose it")
+			if _, err := os.Lstat(file); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestAFolderOfTheSystemIsNeverTakenOver(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/etc": true, "/etc/ssl": true, "/usr/share/doc": true, "/var/lib": true, "/var/lib/dpkg/info": true, "/home": true,

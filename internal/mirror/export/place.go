@@ -61,6 +61,28 @@ func Around(path string) string {
 	return path
 }
 
+// mirrorIn returns a data directory that a folder is or holds, or an export or its work
+// folder in it; "" for none. A take-over would move them away. It looks at so many entries
+// at most.
+func mirrorIn(path string) (found string) {
+	const most = 100_000
+	seen := 0
+	_ = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
+		seen++
+		switch {
+		case err != nil && entry != nil && entry.IsDir():
+			return fs.SkipDir // what cannot be read holds nothing of this user
+		case seen > most:
+			return fs.SkipAll
+		case err == nil && entry.IsDir() && (datadir.IsAt(at) || at != path && IsAt(at)):
+			found = at
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found
+}
+
 func (p *place) keptName() string { return p.name + keptSuffix }
 
 func (p *place) close() { _ = errors.Join(p.work.Close(), p.parent.Close()) }

@@ -68,6 +68,9 @@ func (p *place) checkReplaceable(s *shown, o Options) error {
 	if s.isForeign = true; !s.isMarked && isOfSystem(p.Path) {
 		return refuse("export to a folder of its own, such as /srv/refdata", "%s, and it belongs to the operating system", problem)
 	}
+	if other := mirrorIn(p.Path); other != "" {
+		return refuse("export to a folder of its own, such as /srv/refdata", "%s, and %s belongs to a syncd, whose readers would lose it", problem, other)
+	}
 	kept := p.parent.Path(p.keptName())
 	if !o.TakeOver {
 		return refuse(p.takeOverHint("replaces it and keeps it as "+kept), "%s", problem)
