@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -15,19 +16,26 @@ import (
 
 func fromUpdaterCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "from-updater [FILE]", Short: "Turn command lines of the provider's updater into a configuration", Args: cli.Arguments(0, 1),
+		Use: "from-updater [FILE...]", Short: "Turn command lines of the provider's updater into a configuration", Args: cli.Arguments(0, -1),
 		Long: `Read command lines of the provider's updater and print the configuration that does
-the same. FILE is a crontab, a script or one line; without it, standard input is read.
-Nothing is started. A licence in the lines is never printed: customer_id_file names
-the file to put it into.
+the same. FILE is a crontab, a script for a shell, the Windows command prompt or
+PowerShell, a task (schtasks /query /tn NAME /xml), a systemd service with its timer
+(systemctl cat NAME.service NAME.timer), a compose file, or one line. Without FILE, or
+where FILE is -, standard input is read.
 
-  crontab -l | syncd config from-updater > syncd.yaml`,
+A script that FILE calls is read by its path, if it is on this host; otherwise give it
+as another FILE. Nothing is started. Whatever the configuration cannot do becomes a
+comment that says what to do instead. A licence in the lines is never printed:
+customer_id_file names the file to put it into.
+
+  crontab -l | syncd config from-updater > syncd.yaml
+  syncd config from-updater crontab.txt refdata.sh > syncd.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := readLines(cmd.InOrStdin(), args)
+			texts, err := readTexts(cmd.InOrStdin(), args)
 			if err != nil {
 				return err
 			}
-			converted, err := migration.Convert(text, isMap)
+			converted, err := migration.Convert(texts, migration.Host{UsableMap: isMap, Read: readScript})
 			if err != nil {
 				return cli.Usagef("%w", err)
 			}
@@ -37,20 +45,43 @@ the file to put it into.
 	}
 }
 
-// readLines reads the named file, or stdin.
-func readLines(stdin io.Reader, args []string) ([]byte, error) {
-	if len(args) == 0 || args[0] == "-" {
-		return io.ReadAll(io.LimitReader(stdin, migration.MaxText+1))
+// maxFile limits a file in bytes: UTF-16 has two for each character.
+const maxFile = 2*migration.MaxText + 2
+
+// readTexts reads the named files, or stdin.
+func readTexts(stdin io.Reader, args []string) ([]migration.Text, error) {
+	if len(args) == 0 {
+		args = []string{"-"}
 	}
-	text, _, err := fsops.ReadRegular(args[0], migration.MaxText)
+	var texts []migration.Text
+	for _, file := range args {
+		text, err := readText(stdin, file)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}
+
+func readText(stdin io.Reader, file string) (migration.Text, error) {
+	if file == "-" {
+		data, err := io.ReadAll(io.LimitReader(stdin, maxFile+1))
+		return migration.Text{Data: data}, err
+	}
+	data, _, err := fsops.ReadRegular(file, maxFile)
 	var cause *fs.PathError
-	switch {
-	case errors.Is(err, fsops.ErrTooLarge): // Convert refuses it
-		return text, nil
-	case errors.As(err, &cause):
-		return nil, cli.Usagef("%s: %w: name a crontab or a script, or leave FILE out for standard input", args[0], cause.Err)
+	if errors.As(err, &cause) && !errors.Is(err, fsops.ErrTooLarge) { // Convert refuses one that is too large
+		return migration.Text{}, cli.Usagef("%s: %w: name a crontab or a script, or leave FILE out for standard input", file, cause.Err)
 	}
-	return text, err
+	path, err := filepath.Abs(file)
+	return migration.Text{Name: path, Data: data}, err
+}
+
+// readScript reads a file that a text calls.
+func readScript(path string) ([]byte, error) {
+	data, _, err := fsops.ReadRegular(path, maxFile)
+	return data, err
 }
 
 // isMap is true for a map file that can be read here.

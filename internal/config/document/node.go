@@ -8,6 +8,9 @@ import (
 // Position is a line and a column, from 1; zero when it is not known.
 type Position struct{ line, column int }
 
+// Line is the line, 0 when it is not known.
+func (p Position) Line() int { return p.line }
+
 // Kind is what a value is made of.
 type Kind int
 

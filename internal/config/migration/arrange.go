@@ -24,9 +24,9 @@ func (p *plan) place(c command, set options, e *entry, v *view) {
 	file, known := p.mapFile(c, set.get("map"))
 	switch {
 	case !known:
-		v.notes = append(v.notes, fmt.Sprintf("line %d, -m: its map file is not known: add map_files with layout: map if it differs from layout: provider", c.line))
+		v.notes = append(v.notes, c.at.String()+", -m: its map file is not known: add map_files with layout: map if it differs from layout: provider")
 	case !p.usableMap(file):
-		v.notes = append(v.notes, fmt.Sprintf("line %d, -m: %s is no usable map file here: copy it, then add layout: map and map_files", c.line, quoted(file)))
+		v.notes = append(v.notes, fmt.Sprintf("%s, -m: %s is no usable map file here: copy it, then add layout: map and map_files", c.at, quoted(file)))
 	default:
 		v.maps[e] = file
 	}
@@ -42,11 +42,11 @@ func (p *plan) folder(c command, set options) (target string, known bool) {
 	case !w.known || w.text == "" || p.secrets.in(w.text) || !printable(w.text):
 		return "", false
 	case path.IsAbs(w.text):
-		return path.Clean(w.text), true
+		return c.outside(path.Clean(w.text))
 	case windowsPath.MatchString(w.text):
 		return w.text, false
 	case c.dir != "" && !c.windows && !p.secrets.in(c.dir) && printable(c.dir):
-		return path.Join(c.dir, w.text), true
+		return c.outside(path.Join(c.dir, w.text))
 	}
 	return "", false
 }

@@ -2,6 +2,7 @@ package migration
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,31 +31,47 @@ func (r *reader) crontab(text string, s *scope) {
 		if parts := cronLine.FindStringSubmatch(line); parts != nil {
 			job := s.inner()
 			job.setSchedule(parts[1])
-			r.cronCommand(parts[2], job)
+			r.group(func() { r.cronCommand(parts[2], job) })
 			continue
 		}
 		if parts := setting.FindStringSubmatch(line); parts != nil {
-			r.set(s, parts[1], unquoted(parts[2]), true)
+			value := unquoted(parts[2])
+			r.set(s, parts[1], value, true)
+			s.mail = s.mail && parts[1] != "MAILTO" || parts[1] == "MAILTO" && value != ""
 			continue
 		}
-		r.script(line, s)
+		r.group(func() { r.script(line, s) })
 	}
 }
 
 // cronCommand reads a command. Cron ends it at a % without a backslash.
 func (r *reader) cronCommand(text string, s *scope) {
 	if windowsPath.MatchString(text) {
-		r.windowsScript(text, s)
+		r.batch(text, s)
 		return
 	}
 	if end := regexp.MustCompile(`(^|[^\\])%`).FindStringIndex(text); end != nil {
 		text = text[:end[1]-1]
 	}
 	text = strings.ReplaceAll(text, `\%`, "%")
-	if fields := strings.SplitN(text, " ", 3); len(fields) == 3 && (fields[1] == "cd" || setting.MatchString(fields[1])) && plainWord.MatchString(fields[0]) {
-		text = strings.Repeat(" ", len(fields[0])) + text[len(fields[0]):] // a user, as in /etc/crontab
+	if hasUser(strings.Fields(text)) {
+		text = strings.TrimLeft(text, " \t")
+		text = strings.Repeat(" ", strings.IndexAny(text, " \t")) + text[strings.IndexAny(text, " \t"):]
 	}
+	found := len(r.commands)
 	r.script(text, s)
+	if s.mail && len(r.commands) > found {
+		r.note(s.at(s.line), "is mailed to MAILTO when the updater prints something: for failures use %s", failureHook)
+	}
+}
+
+// hasUser is true for a line of /etc/crontab, which names a user before the command.
+func hasUser(fields []string) bool {
+	if len(fields) < 2 || !plainWord.MatchString(fields[0]) || slices.Contains(starters, fields[0]) {
+		return false
+	}
+	return fields[1] == "cd" || setting.MatchString(fields[1]) || strings.HasPrefix(fields[1], "/") && !slices.Contains(harmless, fields[0]) ||
+		len(fields) > 2 && slices.Contains(starters, fields[1])
 }
 
 var plainWord = regexp.MustCompile(`^[a-z_][a-z0-9_-]*$`)

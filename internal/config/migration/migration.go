@@ -1,39 +1,73 @@
 package migration
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
-// MaxText limits a text in bytes. Some work grows with the square of its lines: 1 MiB of
-// them took hours.
-const MaxText = 64 << 10
+// Text is a file to read, or standard input.
+type Text struct {
+	Name string // the path of the file; "" for standard input
+	Data []byte
+}
 
-// Convert returns the configuration, as YAML, that does what the command lines in a text
-// do. The text is a crontab, a script for a shell or for Windows, or single lines.
-// usableMap says whether a map file can be read and parsed.
-func Convert(text []byte, usableMap func(path string) bool) ([]byte, error) {
-	if len(text) > MaxText {
-		return nil, errors.New("the text is larger than 64 KiB: name the crontab or script itself")
+// Host is the machine, as far as texts name its files.
+type Host struct {
+	UsableMap func(path string) bool            // a map file can be read and parsed
+	Read      func(path string) ([]byte, error) // a script or a file of variables, of at most MaxText
+}
+
+// Convert returns the configuration, as YAML, that does what the command lines in texts
+// do. A text is a crontab, a script for a shell or for Windows, a task or a unit that
+// starts the updater, a compose file, or single lines. A script that another text calls
+// is read where it is called.
+func Convert(texts []Text, host Host) ([]byte, error) {
+	r := &reader{host: host, budget: maxCommands, scripts: maxScripts}
+	for _, t := range texts {
+		decoded, err := decode(t.Data)
+		if err != nil {
+			return nil, inFile(t.Name, len(texts), err)
+		}
+		r.texts = append(r.texts, &source{path: t.Name, content: decoded})
 	}
-	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
-	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
-		return nil, errors.New("it is not UTF-8 text: convert it first, such as with iconv")
-	}
-	r := &reader{budget: maxCommands}
-	r.read(strings.ReplaceAll(string(text), "\r\n", "\n"))
-	p := &plan{secrets: r.secrets, usableMap: usableMap}
+	r.readAll()
+	p := &plan{secrets: r.secrets, usableMap: host.UsableMap}
 	for _, c := range r.commands {
+		if p.secrets.in(c.at.file) {
+			c.at.file = "another file"
+		}
 		p.add(c)
 	}
 	if len(p.entries) == 0 {
-		return nil, fmt.Errorf("no command line of the updater that downloads something: expected `manifest -p NAME`, `product -p NAME` or `file -n NAME`%s%s", p.lookingLines(), r.unreadLines())
+		return nil, fmt.Errorf("no command line of the updater that downloads something: expected `manifest -p NAME`, `product -p NAME` or `file -n NAME`%s%s%s", p.lookingLines(), r.unreadLines(), r.absentScripts(p.secrets))
 	}
 	p.arrange()
+	p.notes = append(p.notes, r.allNotes()...)
 	return p.yaml(r.unread), nil
+}
+
+// inFile adds the file to an error, when there are several.
+func inFile(file string, files int, err error) error {
+	if files < 2 {
+		return err
+	}
+	if file == "" {
+		file = "standard input"
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}
+
+// place is a line of a text. file is "" for the first text.
+type place struct {
+	file string
+	line int
+}
+
+func (p place) String() string {
+	if p.file == "" {
+		return fmt.Sprintf("line %d", p.line)
+	}
+	return fmt.Sprintf("line %d of %s", p.line, p.file)
 }
 
 // word is one word of a command line. known is false when the text does not set a
@@ -45,7 +79,7 @@ type word struct {
 
 // command is one command line of the updater.
 type command struct {
-	line     int
+	at       place
 	program  string // as written
 	verb     string
 	options  []word // the words after the verb
@@ -55,6 +89,8 @@ type command struct {
 	startup  bool   // it runs at each start of the host
 	unusual  bool   // its schedule has no equal
 	windows  bool
+	remarks  []string // on the job that starts it
+	mounts   []mount  // of the container that it runs in
 }
 
 // secrets are the licences of a text.

@@ -19,6 +19,11 @@ const licence = "K3YofTheHost"
 // usable are the map files that exist.
 func usable(path string) bool { return strings.HasPrefix(path, "/opt/updater/maps/") }
 
+// convert reads one text on a host without scripts.
+func convert(text []byte) ([]byte, error) {
+	return Convert([]Text{{Data: text}}, Host{UsableMap: usable})
+}
+
 // loads checks that syncd accepts a configuration.
 func loads(t *testing.T, text []byte) *config.Config {
 	t.Helper()
@@ -44,7 +49,7 @@ func TestCommandLinesBecomeTheConfigurationThatDoesTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Convert(text, usable)
+			got, err := convert(text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,12 +82,12 @@ func TestATextWithoutADownloadIsRefused(t *testing.T) {
 		"only verify":     {"/opt/updater/Updater verify -p /srv/x\n", none},
 		"only a map":      {"\n/opt/updater/Updater manifest -p x -g -t /srv/x\n", none + " (line 2 only writes a map, lists or plans)"},
 		"a comment":       {"# /opt/updater/Updater manifest -p x -l " + licence + "\n", none},
-		"not text":        {"\xff\xfem\x00", "it is not UTF-8 text: convert it first, such as with iconv"},
+		"not text":        {"\xffm\x00", "it is neither UTF-8 nor UTF-16 text: convert it first, such as with iconv"},
 		"an open quote":   {"x\n/opt/updater/Updater manifest -p 'x -l " + licence + "\n", none + " (line 2 cannot be read as a command)"},
 		"without product": {"/opt/updater/Updater manifest -l " + licence + "\n", none},
 		"too large":       {strings.Repeat("#\n", MaxText), "the text is larger than 64 KiB: name the crontab or script itself"},
 	} {
-		_, err := Convert([]byte(test.text), usable)
+		_, err := convert([]byte(test.text))
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}
@@ -100,7 +105,7 @@ func TestHostileScriptsEndQuickly(t *testing.T) {
 		"growth":       "x=" + strings.Repeat("a", 1000) + "\n" + strings.Repeat("x=$x$x\n", 40) + run,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, err := Convert([]byte(text), usable); err == nil && strings.Contains(string(got), licence) {
+			if got, err := convert([]byte(text)); err == nil && strings.Contains(string(got), licence) {
 				t.Error("shows the licence")
 			}
 		})
@@ -121,7 +126,7 @@ func FuzzConvert(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		const hidden = "H1dd3nLicence"
 		for _, line := range []string{"", "\n/opt/u/Updater manifest -p x -l " + hidden, "\n0 3 * * * MD_LICENSE=" + hidden + " /opt/u/Updater file -n x -t /srv/" + hidden} {
-			got, err := Convert(append(text[:len(text):len(text)], line...), usable)
+			got, err := convert(append(text[:len(text):len(text)], line...))
 			if err != nil {
 				if strings.Contains(err.Error(), hidden) {
 					t.Errorf("error %v", err)

@@ -18,8 +18,8 @@ type plan struct {
 	usableMap func(path string) bool
 	entries   []*entry
 	views     []*view
-	licences  []int    // lines that have a licence
-	looking   []int    // lines that download nothing
+	licences  []place  // lines that have a licence
+	looking   []place  // lines that download nothing
 	notes     []string // on the text as a whole
 }
 
@@ -52,33 +52,34 @@ func (p *plan) add(c command) {
 	set, strange := parseOptions(c.options)
 	target, known := p.folder(c, set)
 	if c.licensed || set.has("license") {
-		p.licences = append(p.licences, c.line)
+		p.licences = append(p.licences, c.at)
 	}
 	if c.verb == "verify" {
-		p.notes = append(p.notes, fmt.Sprintf("line %d, verify: use `syncd verify`, which also repairs with --repair", c.line))
+		p.notes = append(p.notes, c.at.String()+", verify: use `syncd verify`, which also repairs with --repair")
 		return
 	}
 	if notes := lookNotes(set); len(notes) > 0 {
-		p.looking = append(p.looking, c.line)
+		p.looking = append(p.looking, c.at)
 		for _, note := range notes {
-			p.notes = append(p.notes, fmt.Sprintf("line %d downloads nothing and is left out, %s", c.line, note))
+			p.notes = append(p.notes, fmt.Sprintf("%s downloads nothing and is left out, %s", c.at, note))
 		}
 		return
 	}
 	e, problem := p.entry(c, set, target)
 	if problem != "" {
-		p.notes = append(p.notes, fmt.Sprintf("line %d is left out: %s", c.line, problem))
+		p.notes = append(p.notes, fmt.Sprintf("%s is left out: %s", c.at, problem))
 		return
 	}
 	notes := append(optionNotes(c, set), p.unknownNotes(strange)...)
+	notes = append(notes, c.remarks...)
 	if c.unusual {
 		notes = append(notes, "syncd has no equal of the schedule: add schedule, or leave the default of once an hour")
 	}
 	if c.startup {
-		notes = append(notes, "@reboot: syncd syncs at each start, and by schedule")
+		notes = append(notes, "at each start of the host: syncd syncs then, too, and by schedule")
 	}
 	for _, note := range notes {
-		e.notes = append(e.notes, fmt.Sprintf("line %d, %s", c.line, note))
+		e.notes = append(e.notes, fmt.Sprintf("%s, %s", c.at, note))
 	}
 	p.place(c, set, e, p.view(target, known))
 }
@@ -90,7 +91,7 @@ func (p *plan) entry(c command, set options, target string) (*entry, string) {
 		return nil, "its " + map[string]string{"manifest": "manifest", "product": "product", "file": "file"}[c.verb] + " is in a variable that the text does not set, or is not usable"
 	}
 	wanted := entry{schedule: c.schedule, release: manifest.Latest, target: target}
-	if release, err := manifest.ParseRelease(set.get("release_version").text); err == nil {
+	if release, _ := releaseOf(set); release != "" {
 		wanted.release = release
 	}
 	if tag := set.get("tag"); set.has("tag") {
@@ -113,20 +114,33 @@ func (p *plan) entry(c command, set options, target string) (*entry, string) {
 		}
 		wanted.name, wanted.tag = name.text, ""
 	}
-	return p.merge(wanted, c.line), ""
+	return p.merge(wanted, c.at), ""
+}
+
+var shortMonth = regexp.MustCompile(`^([0-9]{4})[.-]([1-9])$`)
+
+// releaseOf returns the release that -r asks for, "" for none. People also write a month
+// with one digit.
+func releaseOf(set options) (release manifest.Release, isCorrected bool) {
+	text := set.get("release_version").text
+	if parts := shortMonth.FindStringSubmatch(text); parts != nil {
+		return manifest.Release(parts[1] + ".0" + parts[2]), true
+	}
+	release, _ = manifest.ParseRelease(text) // "" with an error
+	return release, false
 }
 
 // merge returns the entry that does what wanted does. Two entries cannot have one name.
-func (p *plan) merge(wanted entry, line int) *entry {
+func (p *plan) merge(wanted entry, at place) *entry {
 	for _, e := range p.entries {
 		if wanted.product != e.product || wanted.tag != e.tag || len(e.files) > 0 || wanted.product == "" && !strings.EqualFold(e.name, wanted.name) {
 			continue
 		}
 		if e.release != wanted.release {
-			e.notes = append(e.notes, fmt.Sprintf("line %d, -r: asks for release %s, too: mirror it with a second configuration and data_dir", line, wanted.release))
+			e.notes = append(e.notes, fmt.Sprintf("%s, -r: asks for release %s, too: mirror it with a second configuration and data_dir", at, wanted.release))
 		}
 		if e.schedule != wanted.schedule && wanted.schedule != "" {
-			e.notes = append(e.notes, fmt.Sprintf("line %d has another schedule: the first one is used", line))
+			e.notes = append(e.notes, fmt.Sprintf("%s has another schedule: the first one is used", at))
 		}
 		return e
 	}
@@ -239,7 +253,7 @@ func (p *plan) lookingLines() string {
 	if len(p.looking) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (line %d only writes a map, lists or plans)", p.looking[0])
+	return fmt.Sprintf(" (%s only writes a map, lists or plans)", p.looking[0])
 }
 
 // optionNotes says what becomes of options that the configuration has no key for.
@@ -255,8 +269,11 @@ func optionNotes(c command, set options) []string {
 			notes = append(notes, o.note)
 		}
 	}
-	if _, err := manifest.ParseRelease(set.get("release_version").text); err != nil && set.has("release_version") {
+	switch release, isCorrected := releaseOf(set); {
+	case release == "" && set.has("release_version"):
 		notes = append(notes, "-r: not a release that the text sets: the newest one is used, as by latest")
+	case isCorrected:
+		notes = append(notes, "-r: read as "+string(release))
 	}
 	if set.has("tag") && c.verb == "manifest" {
 		notes = append(notes, "--tag: left out: the links of a manifest have their own tags")

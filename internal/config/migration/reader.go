@@ -15,37 +15,64 @@ const maxCommands = 10_000
 // licenceVariable is where the updater looks for a licence without -l.
 const licenceVariable = "MD_LICENSE"
 
-// reader collects the updater's command lines of a text.
+// isLicensed is set like a variable when MD_LICENSE is, also to a value that is not known.
+const isLicensed = licenceVariable + " is set"
+
+// reader collects the updater's command lines of texts.
 type reader struct {
+	host     Host
+	texts    []*source
 	commands []command
 	secrets  secrets
-	unread   []int // lines that cannot be read and may hold the updater
-	budget   int
+	unread   []place // lines that cannot be read and may hold the updater
+	absent   []absent
+	lost     []lost
+	notes    []string
+	budget   int // of commands
+	scripts  int // that may still be called
+	reads    int // of files of the host
 }
 
 // scope is what a command line depends on.
 type scope struct {
-	line     int // of the first line of what is read, from 1
-	dir      string
-	vars     map[string]string
-	licensed bool // MD_LICENSE is set
-	shell    shellScope
-	schedule string
-	startup  bool
-	unusual  bool
+	file      string // the label of the text
+	line      int    // of the first line of what is read, from 1
+	dir       string
+	vars      map[string]string
+	lists     map[string][]string // arrays, and "@" for the arguments
+	onFailure bool                // it runs when the command before it has failed
+	shell     shellScope
+	schedule  string
+	startup   bool
+	unusual   bool
+	remarks   []string
+	mounts    []mount
+	mail      bool // cron mails the output
 }
+
+// afterFailure reads what runs when the command before it has failed.
+func (s *scope) afterFailure(hasFailed bool, read func()) {
+	before := s.onFailure
+	s.onFailure = before || hasFailed
+	read()
+	s.onFailure = before
+}
+
+// at is a line of the text, counted from the first line of what is read.
+func (s *scope) at(line int) place { return place{s.file, line} }
 
 // inner returns a scope whose changes do not reach s.
 func (s *scope) inner() *scope {
 	in := *s
-	in.vars = maps.Clone(s.vars)
+	in.vars, in.lists = maps.Clone(s.vars), maps.Clone(s.lists)
 	return &in
 }
 
 func (r *reader) set(s *scope, name, value string, known bool) {
 	if name == licenceVariable {
-		s.licensed = true
+		s.vars[isLicensed] = "yes"
 	}
+	delete(s.lists, name)
 	if !known || len(value) > maxWord {
 		delete(s.vars, name)
 		return
@@ -56,31 +83,14 @@ func (r *reader) set(s *scope, name, value string, known bool) {
 	}
 }
 
-var (
-	windowsPath = regexp.MustCompile(`(?i)(^|[\s"'=(])([a-z]:\\|\\\\[a-z0-9])`)
-	windowsLine = regexp.MustCompile(`(?im)^\s*(@?echo off|@?rem\s|::|@?set\s+"?[a-z_][a-z0-9_]*=|@?setlocal)`)
-	mentions    = regexp.MustCompile(`\b(manifest|product|file)\b.*\s-`)
-)
-
-// read reads a whole text.
-func (r *reader) read(text string) {
-	s := &scope{line: 1, vars: map[string]string{}}
-	switch {
-	case isCrontab(text):
-		r.crontab(text, s)
-	case windowsPath.MatchString(text) || windowsLine.MatchString(text):
-		r.windowsScript(text, s)
-	default:
-		r.script(text, s)
-	}
-}
+var mentions = regexp.MustCompile(`\b(manifest|product|file)\b.*\s-`)
 
 // verbs of the updater, each with the option that it needs.
 var verbs = map[string]string{"manifest": "product", "product": "product", "file": "filename", "verify": "product"}
 
 // run looks for the updater in the words of a command, behind programs such as sudo,
-// nice or dotnet.
-func (r *reader) run(s *scope, line int, words []word, windows bool) {
+// nice or dotnet. It is false without the updater.
+func (r *reader) run(s *scope, at place, words []word, windows bool) bool {
 	for i, w := range words {
 		name, value, assigned := strings.Cut(w.text, "=")
 		if assigned && name == licenceVariable { // sudo or env sets it
@@ -92,17 +102,21 @@ func (r *reader) run(s *scope, line int, words []word, windows bool) {
 			continue
 		}
 		c := command{
-			line: line, program: words[i-1].text, verb: w.text, options: words[i+1:], licensed: s.licensed, dir: s.dir,
-			schedule: s.schedule, startup: s.startup, unusual: s.unusual, windows: windows,
+			at: at, program: words[i-1].text, verb: w.text, options: words[i+1:], licensed: s.vars[isLicensed] != "", dir: s.dir,
+			schedule: s.schedule, startup: s.startup, unusual: s.unusual, windows: windows, remarks: s.remarks, mounts: s.mounts,
 		}
 		if options, _ := parseOptions(c.options); !options.has(verbs[c.verb]) {
 			continue
 		} else if licence := options.get("license"); licence.known {
 			r.secrets.add(licence.text)
 		}
+		if mounts, isContainer := mountsOf(words[:i]); isContainer {
+			c.mounts, c.dir = mounts, ""
+		}
 		r.commands = append(r.commands, c)
-		return
+		return true
 	}
+	return false
 }
 
 // enter follows cd.
@@ -122,13 +136,13 @@ var licenceText = regexp.MustCompile(`(?:\s-l\s*|--licen[sc]e[\s=]\s*|` + licenc
 
 // skip notes lines that cannot be read, if they may hold the updater. Their licences stay
 // secret.
-func (r *reader) skip(line int, text string) {
+func (r *reader) skip(at place, text string) {
 	for i, t := range strings.Split(text, "\n") {
 		for _, found := range licenceText.FindAllStringSubmatch(t, -1) {
 			r.secrets.add(found[1])
 		}
-		if mentions.MatchString(t) && !strings.HasPrefix(strings.TrimSpace(t), "#") && !slices.Contains(r.unread, line+i) {
-			r.unread = append(r.unread, line+i)
+		if mentions.MatchString(t) && !strings.HasPrefix(strings.TrimSpace(t), "#") && !slices.Contains(r.unread, place{at.file, at.line + i}) {
+			r.unread = append(r.unread, place{at.file, at.line + i})
 		}
 	}
 }
@@ -137,5 +151,5 @@ func (r *reader) unreadLines() string {
 	if len(r.unread) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (line %d cannot be read as a command)", r.unread[0])
+	return fmt.Sprintf(" (%s cannot be read as a command)", r.unread[0])
 }

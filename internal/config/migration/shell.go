@@ -1,7 +1,7 @@
 package migration
 
 import (
-	"strconv"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
@@ -14,6 +14,7 @@ const maxDepth = 5
 // shellScope is the part of a scope that only shells have.
 type shellScope struct {
 	functions map[string]*syntax.Stmt
+	batch     *batchScript
 	depth     int
 }
 
@@ -28,7 +29,7 @@ func (r *reader) script(text string, s *scope) {
 	}
 	lines := strings.Split(text, "\n")
 	if len(lines) == 1 {
-		r.skip(s.line, text)
+		r.skip(s.at(s.line), text)
 		return
 	}
 	first := s.line
@@ -41,7 +42,7 @@ func (r *reader) script(text string, s *scope) {
 
 func (r *reader) statements(list []*syntax.Stmt, s *scope) {
 	for _, statement := range list {
-		r.statement(statement.Cmd, s)
+		r.redirected(statement, s)
 	}
 }
 
@@ -56,17 +57,14 @@ func (r *reader) statement(cmd syntax.Command, s *scope) {
 	case *syntax.DeclClause:
 		r.assign(cmd.Args, s)
 	case *syntax.BinaryCmd:
-		r.statement(cmd.X.Cmd, s)
-		r.statement(cmd.Y.Cmd, s)
+		r.redirected(cmd.X, s)
+		s.afterFailure(cmd.Op == syntax.OrStmt, func() { r.redirected(cmd.Y, s) })
 	case *syntax.Block:
 		r.statements(cmd.Stmts, s)
 	case *syntax.Subshell:
 		r.statements(cmd.Stmts, s.inner())
 	case *syntax.IfClause:
-		for branch := cmd; branch != nil; branch = branch.Else {
-			r.statements(branch.Cond, s)
-			r.statements(branch.Then, s)
-		}
+		r.branches(cmd, s)
 	case *syntax.WhileClause:
 		r.statements(cmd.Cond, s)
 		r.statements(cmd.Do, s)
@@ -78,11 +76,62 @@ func (r *reader) statement(cmd syntax.Command, s *scope) {
 		}
 	case *syntax.TimeClause:
 		if cmd.Stmt != nil {
-			r.statement(cmd.Stmt.Cmd, s)
+			r.redirected(cmd.Stmt, s)
 		}
 	case *syntax.FuncDecl:
 		s.shell.functions[cmd.Name.Value] = cmd.Body
 	}
+}
+
+// branches takes every branch. `if ! updater` runs its branch after a failure, `if updater`
+// its else.
+func (r *reader) branches(cmd *syntax.IfClause, s *scope) {
+	isNegated, found := false, len(r.commands)
+	for branch := cmd; branch != nil; branch = branch.Else {
+		r.statements(branch.Cond, s)
+		for _, statement := range branch.Cond {
+			isNegated = isNegated || statement.Negated
+		}
+		starts := len(r.commands) > found
+		s.afterFailure(starts && isNegated == (branch == cmd), func() { r.statements(branch.Then, s) })
+		if len(r.commands) == found {
+			isNegated = false
+		}
+	}
+}
+
+// redirected follows a command that may read its input from the text itself.
+func (r *reader) redirected(statement *syntax.Stmt, s *scope) {
+	loop, isLoop := statement.Cmd.(*syntax.WhileClause)
+	for _, redirect := range statement.Redirs {
+		if redirect.Hdoc == nil || !isLoop {
+			continue
+		}
+		if name := readVariable(loop); name != "" {
+			text, err := expand.Document(s.config(), redirect.Hdoc)
+			for line := range strings.Lines(text) {
+				if r.budget < 0 {
+					return
+				}
+				r.set(s, name, strings.TrimSpace(line), err == nil)
+				r.statements(loop.Do, s)
+			}
+			return
+		}
+	}
+	r.statement(statement.Cmd, s)
+}
+
+// readVariable is the variable of a loop `while read NAME`, "" for another loop.
+func readVariable(loop *syntax.WhileClause) string {
+	if len(loop.Cond) != 1 {
+		return ""
+	}
+	call, isCall := loop.Cond[0].Cmd.(*syntax.CallExpr)
+	if !isCall || len(call.Args) < 2 || call.Args[0].Lit() != "read" {
+		return ""
+	}
+	return call.Args[len(call.Args)-1].Lit()
 }
 
 func (r *reader) loop(cmd *syntax.ForClause, s *scope) {
@@ -105,13 +154,45 @@ func (r *reader) assign(list []*syntax.Assign, s *scope) {
 		if a.Name == nil || a.Naked {
 			continue
 		}
-		if a.Array != nil || a.Value != nil && !simple(a.Value) {
+		if a.Array != nil {
+			r.assignList(a, s)
+			continue
+		}
+		if a.Value != nil && !simple(a.Value) {
 			r.set(s, a.Name.Value, "", false)
 			continue
 		}
 		value, err := expand.Literal(s.config(), a.Value)
 		r.set(s, a.Name.Value, s.before(a)+value, err == nil)
 	}
+}
+
+// maxList limits the words of an array.
+const maxList = 500
+
+// assignList sets an array.
+func (r *reader) assignList(a *syntax.Assign, s *scope) {
+	words := make([]*syntax.Word, 0, len(a.Array.Elems))
+	for _, element := range a.Array.Elems {
+		if element.Index != nil || element.Value == nil {
+			r.set(s, a.Name.Value, "", false)
+			return
+		}
+		words = append(words, element.Value)
+	}
+	var list []string
+	if a.Append {
+		list = slices.Clone(s.lists[a.Name.Value])
+	}
+	for _, w := range s.expand(words) {
+		if !w.known || len(list) >= maxList {
+			r.set(s, a.Name.Value, "", false)
+			return
+		}
+		list = append(list, w.text)
+	}
+	r.set(s, a.Name.Value, "", false)
+	s.lists[a.Name.Value] = list
 }
 
 // before is the value that += adds to.
@@ -133,19 +214,23 @@ func (r *reader) call(cmd *syntax.CallExpr, s *scope) {
 	if len(words) == 0 {
 		return
 	}
-	if words[0].text == "cd" {
+	line := own.line + int(cmd.Pos().Line()) - 1
+	switch words[0].text {
+	case "cd":
 		s.enter(append(words, word{})[1])
 		return
+	case ".", "source":
+		if file := append(words, word{})[1]; file.known && file.text != "" {
+			r.variables(file.text, s.at(line), s)
+			return
+		}
 	}
 	if body := s.shell.functions[words[0].text]; body != nil {
 		r.function(body, words[1:], own)
 		return
 	}
-	line := s.line + int(cmd.Pos().Line()) - 1
-	found := len(r.commands)
-	r.run(own, line, words, false)
-	if len(r.commands) == found {
-		r.quoted(words, line, own)
+	if !r.run(own, own.at(line), words, false) && !r.quoted(words, line, own) && !r.called(words, own.at(line), own) {
+		r.lose(words, own.at(line), own)
 	}
 }
 
@@ -154,30 +239,49 @@ func (r *reader) function(body *syntax.Stmt, args []word, s *scope) {
 	if s.shell.depth++; s.shell.depth > maxDepth || r.budget < 0 {
 		return
 	}
-	for i, arg := range args {
-		r.set(s, strconv.Itoa(i+1), arg.text, arg.known)
-	}
-	r.statement(body.Cmd, s)
+	s.setArguments(r, args)
+	r.redirected(body, s)
 }
 
-// quoted reads a script in a word, as in sh -c.
-func (r *reader) quoted(words []word, line int, s *scope) {
+// quoted reads a script in a word, as in sh -c. It is false without one.
+func (r *reader) quoted(words []word, line int, s *scope) bool {
 	if s.shell.depth++; s.shell.depth > maxDepth {
-		return
+		return false
 	}
-	for _, w := range words {
-		if w.known && mentions.MatchString(w.text) {
+	found := len(r.commands)
+	for i, w := range words {
+		isScript := w.known && i > 0 && words[i-1].text == "-c" && strings.ContainsAny(w.text, " \n")
+		if isScript || w.known && mentions.MatchString(w.text) {
 			in := s.inner()
 			in.line = line
 			r.script(w.text, in)
+			if isScript {
+				return true
+			}
 		}
 	}
+	return len(r.commands) > found
 }
 
 // config expands variables that the text sets, and starts nothing.
-func (s *scope) config() *expand.Config {
-	return &expand.Config{Env: expand.FuncEnviron(func(name string) string { return s.vars[name] }), NoUnset: true}
+func (s *scope) config() *expand.Config { return &expand.Config{Env: environ{s}, NoUnset: true} }
+
+// environ are the variables of a scope.
+type environ struct{ s *scope }
+
+// Get implements expand.Environ.
+func (e environ) Get(name string) expand.Variable {
+	if list, isList := e.s.lists[name]; isList {
+		return expand.Variable{Set: true, Kind: expand.Indexed, List: list}
+	}
+	if value := e.s.vars[name]; value != "" {
+		return expand.Variable{Set: true, Kind: expand.String, Str: value}
+	}
+	return expand.Variable{}
 }
+
+// Each implements expand.Environ. Only expressions that simple refuses need it.
+func (environ) Each(func(string, expand.Variable) bool) {}
 
 // expand returns the words that the shell makes of a list.
 func (s *scope) expand(list []*syntax.Word) []word {

@@ -14,7 +14,7 @@ import (
 )
 
 // yaml writes the configuration. unread are lines that could not be read.
-func (p *plan) yaml(unread []int) []byte {
+func (p *plan) yaml(unread []place) []byte {
 	var b bytes.Buffer
 	p.head(&b, unread)
 	b.WriteString("source:\n")
@@ -36,15 +36,18 @@ func (p *plan) yaml(unread []int) []byte {
 	return b.Bytes()
 }
 
-func (p *plan) head(b *bytes.Buffer, unread []int) {
+func (p *plan) head(b *bytes.Buffer, unread []place) {
 	comment(b, "", "Made by `syncd config from-updater`. Check every comment, then run `syncd config check`.")
 	comment(b, "", "docs/moving-in.md has the next steps: `syncd adopt DIR` uses the files that")
 	comment(b, "", "the updater has fetched, `syncd sync --take-over VIEW` replaces its folder and keeps it.")
-	for _, note := range p.notes {
-		comment(b, "", note)
+	for _, at := range unread {
+		p.notes = append(p.notes, at.String()+" cannot be read as a command: convert it by hand")
 	}
-	for _, line := range unread {
-		comment(b, "", fmt.Sprintf("line %d cannot be read as a command: convert it by hand", line))
+	for _, note := range p.notes {
+		if p.secrets.in(note) || !printable(note) {
+			note = "a line is left out, and its comment too, because it would show a licence"
+		}
+		comment(b, "", note)
 	}
 	b.WriteString("\n")
 }
@@ -56,7 +59,7 @@ func (p *plan) licence(b *bytes.Buffer) {
 		comment(b, "  ", "customer_id_file: /etc/syncd/customer_id")
 		return
 	}
-	comment(b, "  ", fmt.Sprintf("Put the licence of line %d into this file, which only syncd's user may read.", p.licences[0]))
+	comment(b, "  ", fmt.Sprintf("Put the licence of %s into this file, which only syncd's user may read.", p.licences[0]))
 	if different := slices.Compact(slices.Sorted(slices.Values(p.secrets))); len(different) > 1 {
 		comment(b, "  ", fmt.Sprintf("The lines have %d different licences: a configuration has one. Make one of each.", len(different)))
 	}

@@ -20,6 +20,7 @@ type Unit struct {
 	Path     string              // of the unit file
 	IsMasked bool                // systemctl mask
 	service  map[string][]string // values of the keys in [Service], in order
+	timer    map[string][]string // those in [Timer]
 }
 
 // Dirs are the folders in which systemd looks for units, the most important first.
@@ -67,6 +68,12 @@ func dropIns(name string, dirs []string) []string {
 	return paths
 }
 
+// Parse reads the text of one unit.
+func Parse(text []byte) (*Unit, error) {
+	u := &Unit{service: map[string][]string{}}
+	return u, u.add(text)
+}
+
 func (u *Unit) read(path string) error {
 	data, _, err := fsops.ReadRegular(path, maxFile)
 	if err != nil {
@@ -85,16 +92,35 @@ func (u *Unit) add(text []byte) error {
 		return err
 	}
 	for _, o := range options {
-		switch {
-		case o.Section != "Service":
-		case o.Value == "":
-			delete(u.service, o.Name) // an empty value takes back the earlier ones
+		var section map[string][]string
+		switch o.Section {
+		case "Service":
+			section = u.service
+		case "Timer":
+			if u.timer == nil {
+				u.timer = map[string][]string{}
+			}
+			section = u.timer
 		default:
-			u.service[o.Name] = append(u.service[o.Name], strings.ReplaceAll(o.Value, "\\\n", " "))
+			continue
 		}
+		if o.Value == "" {
+			delete(section, o.Name) // an empty value takes back the earlier ones
+			continue
+		}
+		section[o.Name] = append(section[o.Name], strings.ReplaceAll(o.Value, "\\\n", " "))
 	}
 	return nil
 }
+
+// IsTimer is true for a unit with a section [Timer].
+func (u *Unit) IsTimer() bool { return u.timer != nil }
+
+// Timers are the values of a key in [Timer].
+func (u *Unit) Timers(key string) []string { return u.timer[key] }
+
+// Values are the values of a key in [Service].
+func (u *Unit) Values(key string) []string { return u.service[key] }
 
 // Value is the last value of a key, "" for none.
 func (u *Unit) Value(key string) string {
@@ -119,11 +145,22 @@ func (u *Unit) Words(key string) (all []string) {
 
 // Command is the program with its arguments.
 func (u *Unit) Command() []string {
-	command := words(u.Value("ExecStart"))
-	if len(command) > 0 {
-		command[0] = strings.TrimLeft(command[0], "@-:+!|")
+	commands := u.Commands("ExecStart")
+	if len(commands) == 0 {
+		return nil
 	}
-	return command
+	return commands[len(commands)-1]
+}
+
+// Commands are the programs that a key such as ExecStart starts, with their arguments.
+func (u *Unit) Commands(key string) (all [][]string) {
+	for _, value := range u.service[key] {
+		if command := words(value); len(command) > 0 {
+			command[0] = strings.TrimLeft(command[0], "@-:+!|")
+			all = append(all, command)
+		}
+	}
+	return all
 }
 
 // words splits a value at white space, outside of quotes.

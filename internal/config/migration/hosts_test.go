@@ -1,0 +1,144 @@
+package migration
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// hostOf is a host whose files lie in a folder. The given files lie in /GIVEN of it.
+func hostOf(folder string) Host {
+	return Host{UsableMap: usable, Read: func(path string) ([]byte, error) {
+		return os.ReadFile(filepath.Join(folder, path))
+	}}
+}
+
+func TestWhatATextCallsIsReadWhereItIsCalled(t *testing.T) {
+	folders, err := filepath.Glob("testdata/hosts/*")
+	if err != nil || len(folders) < 5 {
+		t.Fatalf("%d hosts, %v", len(folders), err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			paths, err := filepath.Glob(filepath.Join(folder, "given", "*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var texts []Text
+			for _, path := range paths {
+				data, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				texts = append(texts, Text{"/GIVEN/" + filepath.Base(path), data})
+			}
+			got, err := Convert(texts, hostOf(filepath.Join(folder, "disk")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(strings.ToLower(string(got)), strings.ToLower(licence)) {
+				t.Errorf("shows the licence:\n%s", got)
+			}
+			loads(t, got)
+			golden := filepath.Join(folder, "want.yaml")
+			if *update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// The called script comes over standard input, without a name.
+func TestACalledScriptMayComeOverStandardInput(t *testing.T) {
+	texts := []Text{
+		{"/GIVEN/crontab", []byte("5 6 * * * /opt/refdata dq_addr_data\n")},
+		{"", []byte("/opt/updater/Updater manifest -p $1 -l " + licence + " -t /srv/refdata || reboot\n")},
+	}
+	got, err := Convert(texts, Host{UsableMap: usable})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"- name: dq_addr_data\n    schedule: \"5 6 * * *\"", "line 1 of standard input, reboot: left out: after a failure, a hook starts it"} {
+		if !strings.Contains(string(got), part) {
+			t.Errorf("lacks %q:\n%s", part, got)
+		}
+	}
+}
+
+func TestAScriptThatIsMissingIsAskedFor(t *testing.T) {
+	_, err := convert([]byte("0 3 * * * /opt/scripts/refdata.sh\n"))
+	const want = "line 1 calls /opt/scripts/refdata.sh, which cannot be read here: give it as a second file, `syncd config from-updater FILE /opt/scripts/refdata.sh`"
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// Windows writes UTF-16, with a byte order mark or without.
+func TestUTF16IsReadAsUTF8(t *testing.T) {
+	paths, _ := filepath.Glob("testdata/lines/*.txt")
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = bytes.TrimPrefix(text, []byte("\uFEFF"))
+		want, err := convert(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, mark := range []string{"\uFEFF", ""} {
+			for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+				var wide []byte
+				for _, unit := range utf16.Encode([]rune(mark + string(text))) {
+					wide = order.AppendUint16(wide, unit)
+				}
+				got, err := convert(wide)
+				if err != nil || !bytes.Equal(got, want) {
+					t.Errorf("%s in UTF-16 (%v, mark %t): %v", path, order, mark != "", err)
+				}
+			}
+		}
+	}
+}
+
+// FuzzCalledScript reads a text and a script that it may call.
+func FuzzCalledScript(f *testing.F) {
+	folders, _ := filepath.Glob("testdata/hosts/*")
+	for _, folder := range folders {
+		paths, _ := filepath.Glob(filepath.Join(folder, "given", "*"))
+		var texts [2][]byte
+		for i, path := range paths {
+			texts[i%2], _ = os.ReadFile(path)
+		}
+		f.Add(texts[0], texts[1])
+	}
+	f.Fuzz(func(t *testing.T, text, script []byte) {
+		const hidden = "H1dd3nLicence"
+		line := "\n/opt/u/Updater manifest -p x -l " + hidden + " -t /srv/" + hidden + "\n"
+		host := Host{UsableMap: usable, Read: func(string) ([]byte, error) { return append(script[:len(script):len(script)], line...), nil }}
+		got, err := Convert([]Text{{"/etc/a.service", text}, {"/etc/" + hidden + ".sh", append(script[:len(script):len(script)], line...)}}, host)
+		if err != nil {
+			got = []byte(err.Error())
+		} else {
+			loads(t, got)
+		}
+		if strings.Contains(string(got), hidden) {
+			t.Errorf("shows the licence:\n%s", got)
+		}
+	})
+}

@@ -1,0 +1,192 @@
+package migration
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	psAssign  = regexp.MustCompile(`(?is)^(?:\[[a-z\[\].]+\]\s*)?\$(?:(env|script|global|local):)?([a-z_][a-z0-9_]*)\s*=\s*(.*)$`)
+	psForeach = regexp.MustCompile(`(?is)^foreach\s*\(\s*\$([a-z_][a-z0-9_]*)\s+in\s+`)
+	psPipe    = regexp.MustCompile(`(?is)^(.*?)\|\s*(?:foreach-object|foreach|%)\s*\{(.*)\}\s*$`)
+	psVar     = regexp.MustCompile(`(?i)\$(?:\{)?(?:(?:env|script|global|local):)?([a-z_][a-z0-9_]*)(?:\})?`)
+	psFailed  = regexp.MustCompile(`(?i)^\s*(catch\b|if\s*\(\s*(\$lastexitcode\s+-(ne|gt)\s+0|-not\s+\$\?|!\s*\$\?))`)
+)
+
+// powerShell reads a script for PowerShell, as far as it assigns texts, loops over words
+// and starts programs.
+func (r *reader) powerShell(text string, s *scope) {
+	for _, l := range logicalLines(text, s.line, "`", "({", ")}") {
+		r.psStatement(l.text, l.line, s)
+	}
+}
+
+// psStatement reads one statement with its blocks.
+func (r *reader) psStatement(text string, line int, s *scope) {
+	line += leadingLines(text)
+	text = strings.TrimLeft(text, " \t\n;")
+	if r.budget--; r.budget < 0 || text == "" || text[0] == '#' {
+		return
+	}
+	if parts := psAssign.FindStringSubmatch(text); parts != nil {
+		r.psAssign(parts, s)
+		return
+	}
+	if head := psForeach.FindStringSubmatch(text); head != nil {
+		set, rest := block(text[len(head[0]):], "(", ")")
+		_, body, _ := strings.Cut(rest, "{")
+		body, _ = block(body, "{", "}")
+		r.psLoop(head[1], s.psWords(set), body, line, s)
+		return
+	}
+	if parts := psPipe.FindStringSubmatch(text); parts != nil {
+		r.psLoop("_", s.psWords(parts[1]), parts[2], line, s)
+		return
+	}
+	head, rest, hasBlock := strings.Cut(text, "{")
+	if !hasBlock {
+		r.psCommand(text, line, s)
+		return
+	}
+	body, rest := block(rest, "{", "}")
+	line += strings.Count(head, "\n")
+	s.afterFailure(psFailed.MatchString(head), func() { r.psBody(body, line, s) })
+	r.psStatement(rest, line+strings.Count(body, "\n"), s)
+}
+
+// psBody reads a block that begins in a line.
+func (r *reader) psBody(body string, line int, s *scope) {
+	before := s.line
+	s.line = line
+	r.powerShell(body, s)
+	s.line = before
+}
+
+// psAssign sets a variable. Names count in any case.
+func (r *reader) psAssign(parts []string, s *scope) {
+	name := strings.ToUpper(parts[2])
+	words := s.psWords(parts[3])
+	if len(words) == 1 {
+		r.set(s, name, words[0].text, words[0].known)
+		return
+	}
+	r.set(s, name, "", false)
+	var list []string
+	for _, w := range words {
+		if !w.known || len(list) >= maxList {
+			return
+		}
+		list = append(list, w.text)
+	}
+	s.lists[name] = list
+}
+
+func (r *reader) psLoop(name string, values []word, body string, line int, s *scope) {
+	for _, value := range values {
+		if r.budget < 0 {
+			return
+		}
+		r.set(s, strings.ToUpper(name), value.text, value.known)
+		r.psBody(body, line, s)
+	}
+}
+
+// psCommand runs a command. Start-Process has the arguments in one text or in a list.
+func (r *reader) psCommand(text string, line int, s *scope) {
+	for text != "" {
+		var piece string
+		piece, _, text = cutCommand(strings.TrimLeft(text, " \t;&"))
+		words := s.psWords(piece)
+		if len(words) == 0 {
+			continue
+		}
+		if programOf(words[0]) == "start-process" {
+			words = append(words[:1], s.startedWords(words[1:])...)
+		}
+		r.windowsWords(words, line, s)
+	}
+}
+
+var (
+	startFlag  = regexp.MustCompile(`(?i)^-(filepath|argumentlist|args|wait|nonewwindow|passthru)$`)
+	startValue = regexp.MustCompile(`(?i)^-(workingdirectory|windowstyle|verb|credential|redirectstandard(input|output|error))$`)
+)
+
+// startedWords are the program and the arguments of Start-Process. All arguments may stand
+// in one text.
+func (s *scope) startedWords(words []word) []word {
+	var started []word
+	for i, w := range words {
+		first, _, hasMore := strings.Cut(w.text, " ")
+		switch {
+		case startFlag.MatchString(w.text), startValue.MatchString(w.text), i > 0 && startValue.MatchString(words[i-1].text):
+		case hasMore && w.known && verbs[first] != "":
+			started = append(started, s.windowsWords(w.text)...)
+		default:
+			started = append(started, w)
+		}
+	}
+	return started
+}
+
+// psWords splits at spaces and commas, outside of quotes. @( ) and ( ) only group.
+func (s *scope) psWords(text string) []word {
+	var words []word
+	var b strings.Builder
+	begun, known, quote := false, true, byte(0)
+	end := func() {
+		if list, isList := s.psList(b.String()); begun && isList {
+			words = append(words, list...)
+		} else if begun {
+			words = append(words, s.psWord(b.String(), known))
+		}
+		b.Reset()
+		begun, known = false, true
+	}
+	for i := range len(text) {
+		c := text[i]
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == '\'' && c == '$':
+			b.WriteString("\x00") // no variable in single quotes
+		case quote != 0:
+			b.WriteByte(c)
+		case c == '"' || c == '\'':
+			quote, begun = c, true
+		case c == '#' && !begun:
+			return words
+		case strings.IndexByte(" \t\n,()@;", c) >= 0 && !(c == '@' && begun):
+			known = known && !(c == '(' && begun) // the result of a call
+			end()
+		default:
+			b.WriteByte(c)
+			begun = true
+		}
+	}
+	end()
+	return words
+}
+
+// psList returns the words of a variable that is a list.
+func (s *scope) psList(text string) (words []word, isList bool) {
+	parts := psVar.FindStringSubmatch(text)
+	if parts == nil || parts[0] != text {
+		return nil, false
+	}
+	list, isList := s.lists[strings.ToUpper(parts[1])]
+	for _, item := range list {
+		words = append(words, word{item, true})
+	}
+	return words, isList
+}
+
+// psWord replaces variables by what the text sets.
+func (s *scope) psWord(text string, known bool) word {
+	text = psVar.ReplaceAllStringFunc(text, func(name string) string {
+		value, set := s.vars[strings.ToUpper(psVar.FindStringSubmatch(name)[1])]
+		known = known && set
+		return value
+	})
+	return word{strings.ReplaceAll(text, "\x00", "$"), known && !strings.Contains(text, "$(")}
+}

@@ -1,0 +1,162 @@
+package migration
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// MaxText limits a text in bytes. Some work grows with the square of its lines: 1 MiB of
+// them took hours.
+const MaxText = 64 << 10
+
+// decode returns the text of a file in UTF-8 or, as Windows writes it, in UTF-16.
+func decode(data []byte) (string, error) {
+	if order := utf16Order(data); order != nil {
+		units := make([]uint16, len(data)/2)
+		for i := range units {
+			units[i] = order.Uint16(data[2*i:])
+		}
+		data = []byte(string(utf16.Decode(units)))
+	}
+	if len(data) > MaxText {
+		return "", errors.New("the text is larger than 64 KiB: name the crontab or script itself")
+	}
+	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
+	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		return "", errors.New("it is neither UTF-8 nor UTF-16 text: convert it first, such as with iconv")
+	}
+	return strings.ReplaceAll(string(data), "\r\n", "\n"), nil
+}
+
+// utf16Order returns the byte order of a text in UTF-16, nil for another text. Without a
+// byte order mark, every second byte of a script or task is zero.
+func utf16Order(data []byte) binary.ByteOrder {
+	switch {
+	case len(data) < 2 || len(data)%2 != 0:
+		return nil
+	case data[0] == 0xff && data[1] == 0xfe:
+		return binary.LittleEndian
+	case data[0] == 0xfe && data[1] == 0xff:
+		return binary.BigEndian
+	}
+	var zeros [2]int
+	for i, b := range data {
+		if b == 0 {
+			zeros[i%2]++
+		}
+	}
+	switch most := len(data) / 2 * 3 / 4; {
+	case zeros[0] == 0 && zeros[1] > most:
+		return binary.LittleEndian
+	case zeros[1] == 0 && zeros[0] > most:
+		return binary.BigEndian
+	}
+	return nil
+}
+
+// source is a decoded text.
+type source struct {
+	path    string
+	content string
+	isRead  bool
+}
+
+// base is the name of the text's file, without its folders in the form of any system.
+func (t *source) base() string { return baseOf(t.path) }
+
+func baseOf(file string) string { return path.Base(strings.ReplaceAll(file, `\`, "/")) }
+
+// kind says how a text is read.
+type kind int
+
+// The kinds of texts. Those that start something by a schedule come first, because they
+// are read first.
+const (
+	crontabKind kind = iota
+	taskKind
+	unitKind
+	composeKind
+	batchKind
+	powerShellKind
+	shellKind
+)
+
+var (
+	windowsPath    = regexp.MustCompile(`(?i)(^|[\s"'=(])([a-z]:\\|\\\\[a-z0-9])`)
+	windowsLine    = regexp.MustCompile(`(?im)^\s*(@?echo off|@?rem\s|::|@?set\s+"?[a-z_][a-z0-9_]*=|@?setlocal|@?for\s+(/[a-z]\s+.*)?%%?[a-z]\s+in\s*\(|schtasks(\.exe)?\s)`)
+	powerShellLine = regexp.MustCompile(`(?im)^\s*(\$env:\w+\s*=|\$\w+\s*=|foreach\s*\(\s*\$|param\s*\(|\[cmdletbinding|write-(host|output)\b|start-process\b|set-strictmode\b|&\s*["'$])`)
+	taskText       = regexp.MustCompile(`<Tasks?[\s>]`)
+	unitText       = regexp.MustCompile(`(?m)^\[(Service|Timer)\][ \t]*$`)
+	composeText    = regexp.MustCompile(`(?m)^services:[ \t]*(#.*)?$`)
+)
+
+func (t *source) kind() kind {
+	switch text := t.content; {
+	case strings.HasPrefix(strings.TrimSpace(text), "<") && taskText.MatchString(text):
+		return taskKind
+	case unitText.MatchString(text):
+		return unitKind
+	case composeText.MatchString(text):
+		return composeKind
+	case isCrontab(text):
+		return crontabKind
+	case powerShellLine.MatchString(text):
+		return powerShellKind
+	case windowsPath.MatchString(text) || windowsLine.MatchString(text):
+		return batchKind
+	}
+	return shellKind
+}
+
+// readAll reads all texts. A script that another one calls is read by then.
+func (r *reader) readAll() {
+	ordered := slices.Clone(r.texts)
+	slices.SortStableFunc(ordered, func(a, b *source) int { return int(a.kind()) - int(b.kind()) })
+	for _, t := range ordered {
+		if !t.isRead {
+			t.isRead = true
+			r.read(t, &scope{file: r.label(t), vars: map[string]string{}, lists: map[string][]string{}})
+		}
+	}
+}
+
+// label names a text in comments, "" for the first one.
+func (r *reader) label(t *source) string {
+	switch {
+	case len(r.texts) > 0 && t == r.texts[0]:
+		return ""
+	case t.path == "":
+		return "standard input"
+	case !printable(t.path):
+		return "another file"
+	}
+	return t.base()
+}
+
+// read reads a whole text.
+func (r *reader) read(t *source, s *scope) {
+	s.line = 1
+	switch text := t.content; t.kind() {
+	case crontabKind:
+		r.crontab(text, s)
+	case taskKind:
+		r.tasks(text, s)
+	case unitKind:
+		r.units(t, s)
+	case composeKind:
+		r.compose(t, s)
+	case powerShellKind:
+		r.group(func() { r.powerShell(text, s) })
+	case batchKind:
+		r.group(func() { r.batch(text, s) })
+	default:
+		r.group(func() { r.script(text, s) })
+	}
+}

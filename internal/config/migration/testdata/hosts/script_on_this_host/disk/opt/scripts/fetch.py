@@ -1,0 +1,1 @@
+subprocess.run(["/opt/updater/Updater", "manifest", "-p", "dq_phone_data"])
