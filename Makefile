@@ -2,6 +2,7 @@
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT    := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 GORELEASER    := github.com/goreleaser/goreleaser/v2@v2.16.0
+HELM          := helm.sh/helm/v3/cmd/helm@v3.22.0
 FUZZTIME      ?= 20000x
 CASE          ?= https-big
 VERSION       ?= $(or $(shell git describe --tags --always 2>/dev/null | sed 's/^v//'),devel)
@@ -15,7 +16,7 @@ COMMIT_TIME      = $(shell git log -1 --format=%ct)
 COMMIT_DATE      = $(shell date -u -d @$(COMMIT_TIME) +%Y-%m-%dT%H:%M:%SZ)
 PACKAGE_VERSION ?= $(or $(shell git describe --tags --exact-match 2>/dev/null | sed 's/^v//'),$(shell sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)-dev.$(shell date -u -d @$(COMMIT_TIME) +%Y%m%d%H%M%S))
 
-.PHONY: help build demo test torture lint fuzz bench profile pictures image package clean
+.PHONY: help build demo test torture lint fuzz bench profile pictures chart image package clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -52,6 +53,9 @@ profile: ## show where one sync of CASE (default https-big) spends its CPU time;
 pictures: build ## record the terminal session and take the pictures of docs/images; needs termtosvg, chromium and npm
 	bash .ci/pictures
 
+chart: ## render the manifests for kubectl and kustomize from the Helm chart, and test them
+	bash .ci/kubernetes update
+
 image: ## build the container image
 	SOURCE_DATE_EPOCH=$(COMMIT_TIME) docker build --build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse HEAD) \
 		--build-arg CREATED=$(COMMIT_DATE) $(IMAGE_OPTIONS) -t $(IMAGE) .
@@ -71,3 +75,6 @@ clean: ## remove what the other targets built
 
 .tools/goreleaser:
 	GOBIN=$(CURDIR)/.tools go install $(GORELEASER)
+
+.tools/helm:
+	GOBIN=$(CURDIR)/.tools go install $(HELM)
