@@ -151,7 +151,8 @@ func (a asking) list(ctx context.Context) (*listed, error) {
 	if err := j.entry.CheckCount(a.cfg.Guards, found.Count, j.active); err != nil {
 		return nil, err
 	}
-	if a.noteDelisted(found.Delisted); found.Delisted {
+	if len(found.Planned) > 0 {
+		a.noteDelisted()
 		return &listed{files: found.Planned, count: found.Count, told: found.Description, delisted: true}, nil
 	}
 	chosen := j.target.Filter.Choose(found.Files)
@@ -165,17 +166,19 @@ func (a asking) list(ctx context.Context) (*listed, error) {
 		return nil, err
 	}
 	l := &listed{files: chosen.Files(), count: found.Count, links: found.Links, told: found.Description}
-	return l, j.entry.Digests(ctx, l.files, a.surelyNew(ctx))
+	if err := j.entry.Digests(ctx, l.files, a.surelyNew(ctx)); err != nil {
+		return nil, err
+	}
+	a.noteDelisted()
+	return l, nil
 }
 
-// noteDelisted notes whether the provider still has the release, and says once if not.
-func (a asking) noteDelisted(isDelisted bool) {
+// noteDelisted notes whether the provider still has the wanted release, and says once if
+// not.
+func (a asking) noteDelisted() {
 	j, before := a.job, a.job.state.Delisted
-	if j.state.Delisted = ""; !isDelisted {
-		return
-	}
-	if j.state.Delisted = string(j.release); before != j.state.Delisted {
-		a.cfg.Log.Warn().Str("manifest", j.target.Name).Str("release", string(j.release)).Msg("the provider has the wanted release no more; keeping what is on disk")
+	if j.state.Delisted = string(j.entry.Delisted()); j.state.Delisted != "" && j.state.Delisted != before {
+		a.cfg.Log.Warn().Str("manifest", j.target.Name).Str("release", j.state.Delisted).Msg("the provider has the wanted release no more; keeping what is on disk")
 	}
 }
 

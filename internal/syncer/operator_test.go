@@ -7,8 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/downstream/bucket/buckettest"
+	"syncd/internal/emulator"
 	"syncd/internal/golive"
 	"syncd/internal/golive/gate"
+	"syncd/internal/manifest"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -293,4 +296,86 @@ func TestAPinReachesAReleaseThatOnlyTheDiskHas(t *testing.T) {
 			w.serves("data", september())
 		})
 	}
+}
+
+// Files of a named release, and a product, stay in sync when the provider delists them. The
+// other files of the entry go on.
+func TestDelistedFilesOfAPinnedReleaseAreKept(t *testing.T) {
+	suite := func(content string) emulator.File {
+		return emulator.File{Class: emulator.ClassProduct, Name: "Suite", Content: emulator.Text(content)}
+	}
+	for name, references := range map[string][]string{
+		"by the configuration": {"Product/2026.09/Suite", "Data/2026.09/ews.txt", so},
+		"by a pin":             {"Product/latest/Suite", ews, "Library/LINUX/GCC48/64BIT/2026.08/lib.so"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := single(t, references...)
+			w.provider.SetFiles("2026.08", sharedLib("lib of august"))
+			w.provider.SetFiles("2026.09", suite("september"), data("ews.txt", "ews of september"))
+			w.expect(w.demand(), "one", report.Updated)
+			want := files{"Suite": "september", "ews.txt": "ews of september", soPath: "lib of august"}
+			isPin := references[1] == ews
+			if isPin {
+				w.orders(request.Order{Manifests: []string{"one"}, Release: "2026.09", Trigger: request.TriggerPin})
+			}
+			w.provider.SetFiles("2026.09")
+			w.provider.SetFiles("2026.10", suite("october"))
+			if isPin {
+				w.provider.SetFiles("2026.08")
+			}
+			w.log.Reset()
+			for range 2 {
+				w.expect(w.demand(), "one", report.Unchanged)
+				for range 4 {
+					w.expect(w.poll(), "one", report.Unchanged)
+				}
+				w.pass(48 * time.Hour)
+				w.expect(w.poll(), "one", report.Unchanged)
+				w.restart()
+			}
+			w.serves("one", want)
+			equal(t, "said", strings.Count(w.log.String(), "the provider has the wanted release no more"), 1)
+			if isPin && (!w.only().Delisted || !strings.Contains(w.explained(), "the provider has 2026.09 no more")) {
+				t.Errorf("%s", w.explained())
+			}
+			if !isPin {
+				w.provider.SetFiles("2026.11", sharedLib("lib of november"))
+				w.expect(w.demand(), "one", report.Updated)
+				want[soPath] = "lib of november"
+				w.serves("one", want)
+			}
+			never, err := manifest.ParseReference("Data/2026.09/never.txt")
+			must(t, err)
+			w.target("one", func(t *golive.Target) { t.Files = append(t.Files, never) })
+			w.expect(w.demand(), "one", report.Failed) // no host has it
+		})
+	}
+}
+
+// A follower of a bucket keeps a pinned release when the publisher has the manifest no
+// more.
+func TestAFollowerOfABucketKeepsAPinnedRelease(t *testing.T) {
+	w := follow(t, "data")
+	w.put(1, of("2026.09", september()))
+	w.expect(w.demand(), "data", report.Updated)
+	w.put(2, of("2026.10", october()))
+	w.expect(w.demand(), "data", report.Updated)
+	w.put(3, buckettest.Release{Manifest: "other", Release: "2026.10", Files: october()})
+	w.expect(w.demand(), "data", report.Failed) // latest of nothing
+	for _, release := range []string{"2026.10", "2026.09"} {
+		w.orders(request.Order{Release: release, Trigger: request.TriggerPin})
+		w.demand()
+		w.log.Reset()
+		for range 2 {
+			w.expect(w.demand(), "data", report.Unchanged)
+			w.expect(w.poll(), "data", report.Unchanged)
+			w.pass(48 * time.Hour)
+			w.expect(w.poll(), "data", report.Unchanged)
+			w.restart()
+		}
+		if m := w.only(); string(m.Release) != release || !m.Delisted || m.State != report.StateInSync {
+			t.Errorf("%s %s: %s", m.Release, m.State, w.explained())
+		}
+	}
+	w.serves("data", september())
 }

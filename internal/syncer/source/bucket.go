@@ -3,6 +3,7 @@ package source
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,7 +55,10 @@ type bucketKind struct {
 
 // release returns what the bucket has. There are news after each new revision.
 func (k *bucketKind) release(ctx context.Context) (manifest.Release, error) {
-	if err := k.look(ctx); err != nil {
+	if err := k.look(ctx); errors.Is(err, errNotOffered) && k.isOnDisk(ctx) {
+		k.delisted = k.Target.Release
+		return k.Target.Release, nil
+	} else if err != nil {
 		return "", err
 	}
 	found, saved := k.offer.Release, &k.answer.Saved
@@ -76,6 +80,19 @@ func (k *bucketKind) release(ctx context.Context) (manifest.Release, error) {
 	return found, nil
 }
 
+// errNotOffered says that the publisher has no such manifest.
+var errNotOffered = errors.New("has no")
+
+// isOnDisk is true if this host has the release that the configuration or a pin names.
+func (k *bucketKind) isOnDisk(ctx context.Context) bool {
+	if k.Target.Release == manifest.Latest {
+		return false
+	}
+	k.answer.Release = k.Target.Release
+	files, _, err := k.files(ctx)
+	return err == nil && len(files) > 0
+}
+
 // look finds the manifest in the bucket's generation.
 func (k *bucketKind) look(ctx context.Context) error {
 	k.offers.once.Do(func() {
@@ -87,7 +104,7 @@ func (k *bucketKind) look(ctx context.Context) error {
 	generation := k.offers.generation
 	m, found := generation.Manifest(k.Target.Name)
 	if !found {
-		return fmt.Errorf("generation %d of the bucket has no %s: check the name, and the manifests of the publisher", generation.Number, k.Target.Name)
+		return fmt.Errorf("generation %d of the bucket %w %s: check the name, and the manifests of the publisher", generation.Number, errNotOffered, k.Target.Name)
 	}
 	k.offer = offer{Manifest: m, generation: generation.Number, epoch: generation.Epoch}
 	if saved := &k.answer.Saved; !strings.HasPrefix(saved.Config, k.cfg.URL+" ") { // it followed something else

@@ -76,6 +76,9 @@ func (k *filesKind) poll(ctx context.Context) error {
 		digest, err := k.digest(ctx, k.Target.Name, ref)
 		served, _ := k.Served.File(ref.Path())
 		k.answer.News = err == nil && digest != served.Expected
+		if isNotFound(err) && served.Reference == ref {
+			return nil
+		}
 		return err
 	}
 	seen, now, _, err := k.newest(ctx, ref, before)
@@ -145,7 +148,10 @@ func (k *filesKind) resolveFile(ctx context.Context, ref manifest.Reference) (st
 func (k *filesKind) newest(ctx context.Context, ref manifest.Reference, before store.FileReleases) (seen store.FileReleases, now releases.Validators, ids []string, err error) {
 	since := releases.Validators{ETag: before.ETag, LastModified: before.LastModified}
 	ids, now, notModified, err := k.fileReleases(ctx, k.Target.Name, ref, since)
-	if err != nil || notModified {
+	if isNotFound(err) && ref.Release() != manifest.Latest {
+		return before, releases.Validators{}, nil, nil // the wanted release may be on disk, see digests
+	}
+	if err != nil || notModified || len(ids) == 0 && ref.Release() != manifest.Latest {
 		return before, now, nil, err
 	}
 	newest, err := k.newestOf(ref.String(), ids)
@@ -200,6 +206,41 @@ func (k *filesKind) list(context.Context) (Listing, error) {
 	}
 	list := builder.List()
 	return Listing{Files: list, Count: list.Len(), Links: list.Fingerprint()}, nil
+}
+
+// digests asks for the expected digests. A file of a release that the configuration or a
+// pin names, and that the provider has no more, is taken as this host has it on disk.
+func (k *filesKind) digests(ctx context.Context, files []manifest.File, isNew func(manifest.File) bool) error {
+	gone := make([]bool, len(files))
+	err := forAll(ctx, len(files), func(ctx context.Context, i int) error {
+		f := &files[i]
+		err := k.digestOf(ctx, f, isNew)
+		if isNotFound(err) && slices.Contains(k.Target.Files, f.Reference) {
+			if digest := k.onDisk(ctx, *f); !digest.IsZero() {
+				f.Expected, gone[i], err = digest, true, nil
+			}
+		}
+		return err
+	})
+	if i := slices.Index(gone, true); i >= 0 {
+		k.delisted = files[i].Reference.Release()
+	}
+	return err
+}
+
+// onDisk returns the digest of a file that is served or was served before; zero if this
+// host has it no more.
+func (k *filesKind) onDisk(ctx context.Context, f manifest.File) (digest manifest.Digest) {
+	if served, _ := k.Served.File(f.Path); served.Reference == f.Reference {
+		return served.Expected
+	}
+	earlier, err := k.cfg.Earlier(ctx, k.Target.Name)
+	for _, record := range earlier {
+		if was, _ := record.File(f.Path); err == nil && was.Reference == f.Reference {
+			return was.Object.Digest()
+		}
+	}
+	return digest
 }
 
 func (k *filesKind) drop() {}

@@ -67,6 +67,9 @@ func (k *manifestKind) newest(ctx context.Context) (manifest.Release, error) {
 	if ids = withoutSkipped(k.Target, ids); len(ids) == 0 && listed > 0 && k.isServed() {
 		return k.Served.Release, nil
 	}
+	if listed == 0 && k.wantsOne() { // the wanted release may be on disk, see kept
+		return "", nil
+	}
 	newest, err := k.newestOf(k.Target.Name, ids)
 	if err == nil {
 		learn(&k.answer.Saved, ids, newest, k.Now)
@@ -141,16 +144,14 @@ func (k *manifestKind) list(ctx context.Context) (Listing, error) {
 // the size of a content that is surely new. A file's two questions follow one another
 // without waiting for the digests of all files.
 func (e *Entry) digests(ctx context.Context, files []manifest.File, isNew func(manifest.File) bool) error {
-	return forAll(ctx, len(files), func(ctx context.Context, i int) (err error) {
-		f := &files[i]
-		if f.Expected, err = e.digest(ctx, e.Target.Name, f.Reference); err != nil {
-			return err
-		}
-		if isNew(*f) {
-			return e.Size(ctx, *f)
-		}
-		return nil
-	})
+	return forAll(ctx, len(files), func(ctx context.Context, i int) error { return e.digestOf(ctx, &files[i], isNew) })
+}
+
+func (e *Entry) digestOf(ctx context.Context, f *manifest.File, isNew func(manifest.File) bool) (err error) {
+	if f.Expected, err = e.digest(ctx, e.Target.Name, f.Reference); err == nil && isNew(*f) {
+		err = e.Size(ctx, *f)
+	}
+	return err
 }
 
 // isNotFound is true for the provider's answer that there is no such thing.

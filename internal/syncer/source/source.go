@@ -110,7 +110,6 @@ type Listing struct {
 	Planned     []manifest.File // instead of Files if nothing is to be chosen, and nothing more to be asked
 	Count       int             // of the provider's list
 	Links       string          // fingerprint of the provider's list; "" with Planned
-	Delisted    bool            // the source has the wanted release no more, and Planned is what is on disk of it
 	Description *Description    // more comes with Digests, Size and Describe
 }
 
@@ -123,6 +122,7 @@ type Entry struct {
 	answer      Answer
 	description *Description
 	noSizes     atomic.Bool // Metadata failed, so no more sizes are requested
+	delisted    manifest.Release
 }
 
 // kind is where the entry comes from.
@@ -196,6 +196,10 @@ func (e *Entry) List(ctx context.Context) (Listing, error) {
 	return l, err
 }
 
+// Delisted returns the wanted release that the source has no more, of the entry or of one
+// of its files, if this host goes on with what it has on disk. Known after Digests.
+func (e *Entry) Delisted() manifest.Release { return e.delisted }
+
 // wantsOne is true if the configuration or a pin names the release.
 func (e *Entry) wantsOne() bool { return e.Target.Release != manifest.Latest && !e.IsChosen() }
 
@@ -210,7 +214,7 @@ func (e *Entry) kept(ctx context.Context) (l Listing, found bool) {
 		}
 		record = earlier[i]
 	}
-	l = Listing{Count: record.Listed, Delisted: true}
+	l = Listing{Count: record.Listed}
 	for _, f := range record.Files {
 		planned := f.Planned()
 		if record.ID() != e.Served.ID() { // found by the name of its object, whatever the algorithm
@@ -221,7 +225,10 @@ func (e *Entry) kept(ctx context.Context) (l Listing, found bool) {
 		}
 	}
 	e.description.takeAll(record)
-	return l, len(l.Planned) > 0
+	if found = len(l.Planned) > 0; found {
+		e.delisted = e.Target.Release
+	}
+	return l, found
 }
 
 // Digests finds the expected digest of each file and, right after it, the size of those
