@@ -43,6 +43,7 @@ func Services() []Service {
 // callFlags are the flags of every call.
 type callFlags struct {
 	get, post, raw, jsonp, dryRun bool
+	include, verbose, curl        bool
 	format, body                  string
 }
 
@@ -66,10 +67,11 @@ func Command(a *cli.App) *cobra.Command {
 		Use: "call SERVICE OPERATION [name=value...]", Short: "Call an operation of one of the provider's services",
 		Long: `Call an operation of one of the provider's services. Names of operations and inputs
 are those of the services, in any case. The Customer ID is filled in. The answer is
-printed as JSON with every member.
+printed as JSON with every member, or as XML with --format xml.
 
 With POST, write an input within another one with a dot, or by its last part if that
-is unambiguous: Page=2 for Pagination.Page. Lists are JSON or have commas between the
+is unambiguous: Page=2 for Pagination.Page. The names of GET work with --post, too,
+and those of POST with GET. Lists are JSON or have commas between the
 items. A name given again begins the next item of its list. Old and new values of a
 change are Current.City=... and ChangeTo.City=...
 
@@ -88,7 +90,10 @@ input, and nothing was sent. 'syncd call SERVICE' lists the operations, and
 	f.BoolVar(&flags.jsonp, "jsonp", false, "call the JSONP address; callback=NAME wraps the answer in a call of that function")
 	f.StringVar(&flags.body, "body", "", "`FILE` with the body of a POST, - for stdin; name=value adds to it")
 	f.BoolVar(&flags.raw, "raw", false, "print the answer as it came, without the Customer ID")
+	f.BoolVarP(&flags.include, "include", "i", false, "print the status line and the headers of the answer before it")
+	f.BoolVarP(&flags.verbose, "verbose", "v", false, "print the first line and the headers of each request and answer to stderr, without the Customer ID")
 	f.BoolVar(&flags.dryRun, "dry-run", false, "print the request without the Customer ID, and send nothing")
+	f.BoolVar(&flags.curl, "curl", false, "print the command of curl that does the same, with the Customer ID from $"+idVariable+", and send nothing")
 	a.AddWait(f)
 	cmd.SuggestionsMinimumDistance = suggestionDistance
 	cmd.RunE = helpOr("service")
@@ -179,7 +184,8 @@ func makeCall(ctx context.Context, a *cli.App, stdin io.Reader, name string, op 
 	if flags.get && flags.post {
 		return cli.Usagef("--get and --post exclude each other")
 	}
-	client, err := connectService(a, name)
+	heads := &heads{a: a, verbose: flags.verbose}
+	client, err := connectService(a, name, flags, heads.trace)
 	if err != nil {
 		return err
 	}
@@ -188,7 +194,10 @@ func makeCall(ctx context.Context, a *cli.App, stdin io.Reader, name string, op 
 	if err != nil {
 		return err
 	}
-	if flags.dryRun {
+	switch {
+	case flags.curl:
+		return printCurl(a, client, call)
+	case flags.dryRun:
 		return printPreview(a, client, call)
 	}
 	answer, err := client.Send(ctx, call)
@@ -200,6 +209,9 @@ func makeCall(ctx context.Context, a *cli.App, stdin io.Reader, name string, op 
 	}
 	for _, code := range answer.Codes.Of(service.Warning) {
 		fmt.Fprintf(a.Stderr, "syncd: warning: %s\n", transport.Printable(code.String()))
+	}
+	if flags.include {
+		fmt.Fprintln(a.Stdout, heads.last())
 	}
 	isFile := call.Form.Format == service.FormatFile && err == nil
 	if failed := printAnswer(a, answer, flags.raw || isFile); failed != nil && err == nil {
@@ -220,7 +232,7 @@ func errorAnswer(err error) *service.Answer {
 }
 
 // connectService returns a client for a service by its name in the configuration.
-func connectService(a *cli.App, name string) (*service.Client, error) {
+func connectService(a *cli.App, name string, flags callFlags, trace func(bool, string)) (*service.Client, error) {
 	cfg, err := a.LoadSource()
 	if err != nil {
 		return nil, err
@@ -237,10 +249,12 @@ func connectService(a *cli.App, name string) (*service.Client, error) {
 		return nil, cli.Usagef("%s: the %s service has no address: set services.%s.url", cfg.Path, name, name)
 	}
 	id, err := s.Credential.Read()
-	if err != nil {
+	if err != nil && !flags.curl {
 		return nil, err
 	}
 	a.Secrets.Add(id.Reveal())
-	client, err := service.Connect(name, cfg.Services.Prefix, a.ClientConfig(*s, id), s.JSONPURL)
+	settings := a.ClientConfig(*s, id)
+	settings.Trace = trace
+	client, err := service.Connect(name, cfg.Services.Prefix, settings, s.JSONPURL)
 	return client, cfg.Located("services."+name, err)
 }

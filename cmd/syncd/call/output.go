@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"syncd/cmd/syncd/cli"
 	"syncd/internal/clients/service"
@@ -31,10 +33,55 @@ func printPreview(a *cli.App, client *service.Client, call *service.Call) error 
 	return printText(a, b.Bytes())
 }
 
-// printAnswer prints an answer, as JSON unless raw.
+// idVariable is the variable from which the command of curl takes the Customer ID.
+const idVariable = "SYNCD_CUSTOMER_ID"
+
+// printCurl prints the command of curl for a call.
+func printCurl(a *cli.App, client *service.Client, call *service.Call) error {
+	command, err := client.Curl(call, idVariable)
+	if err != nil {
+		return err
+	}
+	if a.Getenv(idVariable) == "" {
+		a.Note("the command reads the Customer ID from $" + idVariable + ": set it before you run the command")
+	}
+	return printText(a, []byte(command))
+}
+
+// heads shows the heads of requests and answers with --verbose, and keeps the last
+// answer's for --include. Safe for concurrent use.
+type heads struct {
+	a       *cli.App
+	verbose bool
+
+	mu     sync.Mutex
+	answer string
+}
+
+func (h *heads) trace(sent bool, head string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	mark := "< "
+	if sent {
+		mark = "> "
+	} else {
+		h.answer = head
+	}
+	if h.verbose {
+		io.WriteString(h.a.Stderr, mark+strings.ReplaceAll(strings.TrimSuffix(head, "\n"), "\n", "\n"+mark)+"\n") //nolint:errcheck // there is no other place to tell it
+	}
+}
+
+func (h *heads) last() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.answer
+}
+
+// printAnswer prints an answer, as JSON unless it is XML or raw.
 func printAnswer(a *cli.App, answer *service.Answer, raw bool) error {
 	out := answer.Raw
-	if answer.Value != nil && !raw {
+	if answer.Value != nil && !raw && !wire.IsXML(answer.Raw) {
 		out = wire.Indent(answer.Value)
 	}
 	if len(out) > 0 && !raw && out[len(out)-1] != '\n' && isPlain(out) {

@@ -11,7 +11,8 @@ import (
 )
 
 // Arguments adds name=value arguments to the members of a body, which may be
-// nil. Names are those of the method's form, in any case. A name within another
+// nil. Names are those of the method's form, in any case, or else those of the other
+// form. A name within another
 // input has a dot (Includes.Zips); its last part is enough where only one input
 // ends so. A name given again begins the next item of its list.
 //
@@ -61,16 +62,17 @@ func (o *Operation) slot(name, method, prefix string) (Slot, error) {
 			byEnd = append(byEnd, slot)
 		}
 	}
-	if len(byEnd) == 1 {
-		return byEnd[0], nil
+	found := byEnd
+	if len(found) == 0 {
+		found = o.otherForm(name, method, prefix)
 	}
-	if len(byEnd) > 1 {
-		return nil, fmt.Errorf("%s is ambiguous: write %s", name, joinNames(byEnd, method, prefix, " or "))
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("%w %s: %s", errUnknown, name, o.known(method, prefix))
+	case 1:
+		return found[0], nil
 	}
-	if other := o.otherForm(name, method, prefix); other != "" {
-		return nil, fmt.Errorf("unknown input %s: with %s it is %s", name, method, other)
-	}
-	return nil, fmt.Errorf("%w %s: %s", errUnknown, name, o.known(method, prefix))
+	return nil, fmt.Errorf("%s is ambiguous: write %s", name, joinNames(found, method, prefix, " or "))
 }
 
 // reserved returns an error for a name that callers do not give as an argument.
@@ -119,18 +121,19 @@ func joinNames(slots []Slot, method, prefix, between string) string {
 	return strings.Join(names, between)
 }
 
-// otherForm returns the name in this method's form of an input that was given by
-// its name in the other form, or "".
-func (o *Operation) otherForm(name, method, prefix string) string {
+// otherForm returns the inputs of this method's form that have that name in the other
+// form. Callers can keep a name when they change the method.
+func (o *Operation) otherForm(name, method, prefix string) []Slot {
 	other := map[string]string{"GET": "POST", "POST": "GET"}[method]
+	var found []Slot
 	for _, slot := range o.Slots(method) {
 		in := slot.Input()
 		names := []string{slot.NameIn(other, prefix), wire.WithPrefix(in.Name, prefix), in.Query}
 		if slices.ContainsFunc(names, func(known string) bool { return strings.EqualFold(known, name) }) {
-			return slot.NameIn(method, prefix)
+			found = append(found, slot)
 		}
 	}
-	return ""
+	return found
 }
 
 // canonical gives the members of a body the names of the descriptions, so that

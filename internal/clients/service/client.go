@@ -181,26 +181,23 @@ func (c *Client) Preview(call *Call) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
-	redact := t.Redactor()
-	address := t.URL(req)
 	return &Preview{
-		Method: req.Method, URL: redact.String(transport.PublicURL(address) + shownQuery(address, req)),
-		Header: req.Header, Body: redact.Body(req.Body),
+		Method: req.Method, URL: t.ShownURL(t.URL(req), req),
+		Header: req.Header, Body: t.Redactor().Body(req.Body),
 	}, nil
 }
 
-// shownQuery returns the query of an address. It shows only the values that the
-// call itself sets: the others are the Customer ID, and parts of the configured
-// address that may be secret.
-func shownQuery(address *url.URL, req transport.Request) string {
-	query := address.Query()
-	for name := range query {
-		if !req.Query.Has(name) {
-			query[name] = []string{"REDACTED"}
-		}
+// idMark stands for the Customer ID in the body of a command of curl.
+const idMark = "a3f1c0de-the-customer-id-9b27e4d5"
+
+// Curl returns a command for a shell that has curl send what Send would send, with the
+// Customer ID from a variable of the shell. It sends nothing. Its error is an *InputError.
+func (c *Client) Curl(call *Call, variable string) (string, error) {
+	own := *c
+	own.customerID = idMark
+	t, req, err := own.encode(call)
+	if err != nil {
+		return "", err
 	}
-	if len(query) == 0 {
-		return ""
-	}
-	return "?" + query.Encode()
+	return t.Curl(req, idMark, variable), nil
 }

@@ -132,8 +132,7 @@ func TestInvalidInputIsRefused(t *testing.T) {
 		"no minimum, POST":    {lookup, "POST", []string{"RecordID=a"}, "Records needs any one of: AcmeAddressKey, AddressLine1+PostalCode"},
 		"second record":       {lookup, "POST", []string{"AcmeAddressKey=1", "AcmeAddressKey=2", "RecordID=x", "RecordID=y"}, "item 3: "},
 		"too many records":    {lookup, "POST", []string{`Records=[{"mak":1},{},{},{}]`}, "has 4 items, at most 3"},
-		"name of other form":  {lookup, "GET", []string{"AddressLine1=12"}, "with GET it is a1"},
-		"name of GET in POST": {lookup, "POST", []string{"a1=12"}, "with POST it is Records.AddressLine1"},
+		"twice, both names":   {lookup, "GET", []string{"a1=12", "AddressLine1=12"}, "Records has 2 items, and GET carries one"},
 		"unknown":             {lookup, "GET", []string{"format=red"}, "the format is not an input: use --format"},
 		"ambiguous":           {search, "POST", []string{"Zips=66999"}, "Zips is ambiguous: write Includes.Zips or Excludes.Zips"},
 		"twice":               {lookup, "GET", []string{"t=1", "t=2"}, "t is given twice"},
@@ -165,6 +164,20 @@ func TestInvalidInputIsRefused(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// Inputs keep their names when the method changes.
+func TestNamesOfTheOtherFormAreTaken(t *testing.T) {
+	want := `{"Records":[{"AddressLine1":"12","PostalCode":"66999"}]}`
+	for _, method := range []string{"GET", "POST"} {
+		for _, args := range [][]string{{"a1=12", "postal=66999"}, {"AddressLine1=12", "PostalCode=66999"}, {"Records.AddressLine1=12", "Records.PostalCode=66999"}} {
+			members, _, err := lookup.Arguments(method, "Acme", nil, args)
+			must(t, err)
+			if got := string(wire.JSON(members)); got != want {
+				t.Errorf("%s %v: got %s, want %s", method, args, got, want)
+			}
+		}
 	}
 }
 

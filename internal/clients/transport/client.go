@@ -51,6 +51,7 @@ type Config struct {
 	Observer          Observer
 	Tell              func(about string, t Trouble) // of requests that fail or wait, and of the end of that; calls about a subject come one at a time; nil for nobody
 	Gate              *Gate                         // nil for one of its own
+	Trace             func(sent bool, head string)  // of each request that is sent and each response: its first line and headers, without secrets; nil for nobody
 	Sign              func(*http.Request) error     // adds headers that prove who asks, to each request to the origin of Base; nil for none
 	Report            bool                          // sends the State of requests to the origin of Base once that says it is a syncd
 }

@@ -136,6 +136,7 @@ func (c *Client) send(ctx context.Context, req *Request, target address, watch *
 	if err := c.sign(request, target); err != nil {
 		return nil, c.fail(ctx, req, 0, err)
 	}
+	c.traceRequest(req, request, target)
 	p := c.poolFor(req, target.url)
 	wait := c.waitFor(ctx, req, target, watch)
 	answer, err := c.roundTrip(p, request, watch, wait)
@@ -148,6 +149,7 @@ func (c *Client) send(ctx context.Context, req *Request, target address, watch *
 		return nil, c.fail(ctx, req, 0, contextError(watch.ctx, explainTLS(target.url.Host, err)))
 	}
 	c.observe(req.Endpoint, strconv.Itoa(answer.StatusCode))
+	c.traceResponse(answer)
 	c.recognise(target.origin, answer)
 	return answer, nil
 }

@@ -75,9 +75,11 @@ func fieldText(raw json.RawMessage) string {
 
 // Printable returns a provider's text on one line: without control characters and
 // limited in length.
-func Printable(s string) string {
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }), " ")
-	return clip(s, maxDetail)
+func Printable(s string) string { return clip(printable(s), maxDetail) }
+
+// printable replaces control characters by spaces.
+func printable(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }), " ")
 }
 
 func clip(s string, limit int) string {

@@ -3,9 +3,14 @@ package commands_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
+	"syncd/cmd/syncd/call"
+	"syncd/internal/clients/service"
+	"syncd/internal/clients/wire"
 	"syncd/internal/e2e"
 	"syncd/internal/emulator"
 )
@@ -115,8 +120,8 @@ func TestDryRunPrintsTheRequest(t *testing.T) {
 	}
 }
 
-// The JSON printed for an XML answer is that of the JSON answer.
-func TestXMLIsPrintedAsJSON(t *testing.T) {
+// An XML answer is printed as XML, and says what the JSON answer says.
+func TestXMLIsPrintedAsXML(t *testing.T) {
 	t.Parallel()
 	h := withServices(e2e.NewHost(t))
 	for _, args := range []string{
@@ -140,7 +145,84 @@ func TestXMLIsPrintedAsJSON(t *testing.T) {
 		call := append([]string{"call"}, strings.Fields(args)...)
 		asJSON := h.Expect(0, call...).Stdout
 		asXML := h.Expect(0, append(call, "--format", "xml")...).Stdout
-		e2e.Same(h, args, strings.Split(asJSON, "\n"), strings.Split(asXML, "\n"))
+		if !strings.HasPrefix(asXML, "<?xml") || !strings.HasSuffix(asXML, ">\n") {
+			h.Errorf("%s: printed %s", args, asXML)
+		}
+		value, err := wire.ParseXML([]byte(asXML), operation(h, call[1], call[2]).XML.Schema)
+		h.Must(err)
+		e2e.Same(h, args, strings.Split(asJSON, "\n"), strings.Split(string(wire.Indent(value)), "\n"))
+	}
+}
+
+func operation(h *e2e.Host, name, operation string) *service.Operation {
+	h.Helper()
+	for _, c := range call.Services() {
+		for _, op := range c.Operations {
+			for _, variant := range op.Variants() {
+				if c.Name == name && variant.Name == operation {
+					return variant
+				}
+			}
+		}
+	}
+	h.Fatalf("%s has no %s", name, operation)
+	return nil
+}
+
+// --include prints the head before the answer, --verbose the heads of all requests and
+// answers on stderr, both without the Customer ID.
+func TestCallShowsHeads(t *testing.T) {
+	t.Parallel()
+	h := withServices(e2e.NewHost(t))
+	r := h.Expect(0, "call", "property", "LookupProperty", "mak=4400112233", "-i")
+	head, body, _ := strings.Cut(r.Stdout, "\n\n")
+	h.Contains("head", head, "HTTP/1.1 200 OK\n", "Content-Type: application/json")
+	if !json.Valid([]byte(body)) || r.Stderr != "" {
+		t.Errorf("stderr %q, body %s", r.Stderr, body)
+	}
+	r = h.Expect(1, "call", "releases", "Manifest", "release=1999.01", "manifest=none", "--include")
+	h.Contains("head of an error", r.Stdout, "HTTP/1.1 404 Not Found\n")
+	h.Provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 503, Times: 1, Host: emulator.HostProperty})
+	r = h.Expect(0, "call", "property", "LookupProperty", "--post", "a1=12 Larkspur Way", "postal=66999", "-v")
+	h.Contains("stderr", r.Stderr, "> POST "+h.Provider.PropertyURL()+"/LookupProperty\n> Accept: application/json\n", "< HTTP/1.1 503 ", "< HTTP/1.1 200 OK\n< ")
+	r = h.Expect(0, "call", "property", "LookupProperty", "mak=4400112233", "-v")
+	h.Contains("stderr", r.Stderr, "> GET "+h.Provider.PropertyURL()+"/LookupProperty?format=json&id=REDACTED&mak=4400112233\n")
+	if strings.Contains(r.Stderr, e2e.CustomerID) || !json.Valid([]byte(r.Stdout)) {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+}
+
+// The command of --curl gets the answer that the call itself gets.
+func TestCurlDoesTheSame(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("NOT TESTED: no curl")
+	}
+	h := withServices(e2e.NewHost(t))
+	for _, args := range []string{
+		"property LookupProperty a1=12 Larkspur Way|postal=66999",
+		"property LookupProperty ff=O'Brien & $HOME \"ü\" %41+|--post",
+		"property LookupProperty mak=4400112233|--post|--format|xml",
+		"autocomplete GlobalExpressFreeForm ff=12 larksp|--jsonp|callback=cb7",
+		"reversegeo doLookup lat=38.10422|long=-97.55187|recs=2",
+		"releases ManifestReleases manifest=dq_addr_data",
+	} {
+		words := strings.SplitN(args, " ", 3)
+		call := append([]string{"call", words[0], words[1], "--raw"}, strings.Split(words[2], "|")...)
+		h.Provider.ResetRequests()
+		r := h.Expect(0, append(call, "--curl")...)
+		if sent := h.Provider.Requests(); len(sent) > 0 || strings.Contains(r.Stdout, e2e.CustomerID) {
+			t.Errorf("%s: sent %v, printed %s", args, sent, r.Stdout)
+		}
+		curl := exec.Command("sh", "-c", r.Stdout)
+		id := e2e.CustomerID
+		if strings.Contains(args, "xml") { // the shell escapes nothing in a body
+			id = strings.ReplaceAll(id, "&", "&amp;")
+		}
+		curl.Env = append(os.Environ(), "SYNCD_CUSTOMER_ID="+id, "HOME=/none")
+		out, err := curl.Output()
+		h.Must(err)
+		e2e.Same(h, args, h.Expect(0, call...).Stdout, string(out))
 	}
 }
 
