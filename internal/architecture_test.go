@@ -41,7 +41,7 @@ var floors = [][]string{
 // further to the right. Folders below a room's folder belong to the room.
 var rooms = map[string][]string{
 	"cmd/syncd":  {".", "call demo", "cli gctune"},
-	"clients":    {"autocomplete contribution listing property releases reversegeo", "service", "transport", "certificate origin signature wire"},
+	"clients":    {"autocomplete batch contribution listing property releases reversegeo", "service", "transport", "certificate origin signature wire"},
 	"config":     {"migration", ".", "document"},
 	"daemon":     {".", "signals"},
 	"disk":       {"datadir", "durable flock space", "directio fsops"},

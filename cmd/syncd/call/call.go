@@ -45,6 +45,7 @@ type callFlags struct {
 	get, post, raw, jsonp, dryRun bool
 	include, verbose, curl        bool
 	format, body                  string
+	batch                         batchFlags
 }
 
 // method returns the method that the flags choose, or the operation's first.
@@ -79,6 +80,10 @@ change are Current.City=... and ChangeTo.City=...
   syncd call list MAK/doCount Includes.Zips=66999
   syncd call reversegeo doLookup --post --body request.json --dry-run
 
+With --batch, a call is made for each row of a file:
+
+  syncd call property LookupProperty --batch in.csv --out out.csv
+
 Exit codes: 0 done; 1 an error answer, with its code and meaning on stderr; 2 wrong
 input, and nothing was sent. 'syncd call SERVICE' lists the operations, and
 'syncd call SERVICE OPERATION --help' explains one.`,
@@ -94,6 +99,7 @@ input, and nothing was sent. 'syncd call SERVICE' lists the operations, and
 	f.BoolVarP(&flags.verbose, "verbose", "v", false, "print the first line and the headers of each request and answer to stderr, without the Customer ID")
 	f.BoolVar(&flags.dryRun, "dry-run", false, "print the request without the Customer ID, and send nothing")
 	f.BoolVar(&flags.curl, "curl", false, "print the command of curl that does the same, with the Customer ID from $"+idVariable+", and send nothing")
+	flags.batch.add(f)
 	a.AddWait(f)
 	cmd.SuggestionsMinimumDistance = suggestionDistance
 	cmd.RunE = helpOr("service")
@@ -169,6 +175,15 @@ func operationCommand(a *cli.App, name string, op *service.Operation, flags *cal
 			return completeInput(op, flags.method(op), helpPrefix(a), typed)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if flags.get && flags.post {
+				return cli.Usagef("--get and --post exclude each other")
+			}
+			if err := flags.batch.check(*flags, cmd.Flags().Changed); err != nil {
+				return err
+			}
+			if flags.batch.input != "" {
+				return makeBatch(cmd.Context(), a, name, op, *flags, args)
+			}
 			return makeCall(cmd.Context(), a, cmd.InOrStdin(), name, op, *flags, args)
 		},
 	}
@@ -181,9 +196,6 @@ func operationCommand(a *cli.App, name string, op *service.Operation, flags *cal
 
 // call makes one call and prints the answer.
 func makeCall(ctx context.Context, a *cli.App, stdin io.Reader, name string, op *service.Operation, flags callFlags, args []string) error {
-	if flags.get && flags.post {
-		return cli.Usagef("--get and --post exclude each other")
-	}
 	heads := &heads{a: a, verbose: flags.verbose}
 	client, err := connectService(a, name, flags, heads.trace)
 	if err != nil {

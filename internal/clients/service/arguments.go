@@ -75,6 +75,19 @@ func (o *Operation) slot(name, method, prefix string) (Slot, error) {
 	return nil, fmt.Errorf("%s is ambiguous: write %s", name, joinNames(found, method, prefix, " or "))
 }
 
+// Find returns the input that a name stands for, or nil for a name that callers do not give
+// as an argument. Its error says that the name is ambiguous.
+func (o *Operation) Find(name, method, prefix string) (Slot, error) {
+	if o.reserved(name) != nil {
+		return nil, nil
+	}
+	slot, err := o.slot(name, method, prefix)
+	if errors.Is(err, errUnknown) {
+		return nil, nil
+	}
+	return slot, err
+}
+
 // reserved returns an error for a name that callers do not give as an argument.
 func (o *Operation) reserved(name string) error {
 	switch strings.ToLower(name) {

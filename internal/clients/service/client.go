@@ -67,6 +67,9 @@ func Connect(name, prefix string, cfg transport.Config, jsonp *url.URL) (*Client
 // Prefix returns the vendor's word in the names of this client's bodies.
 func (c *Client) Prefix() string { return c.prefix }
 
+// Redactor returns the Redactor for the client's Customer ID.
+func (c *Client) Redactor() transport.Redactor { return c.web.Redactor() }
+
 // Close closes idle connections.
 func (c *Client) Close() {
 	c.web.Close()

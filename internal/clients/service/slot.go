@@ -43,6 +43,12 @@ func (o *Operation) fills(in *Input, method string) bool {
 // Input returns the input that the slot is for.
 func (s Slot) Input() *Input { return s[len(s)-1] }
 
+// TakesEmpty is true if an empty value is sent and counts as given. In a list of pairs, an
+// empty value is one of two that belong together.
+func (s Slot) TakesEmpty() bool {
+	return s.Input().Kind.empty && (len(s) == 1 || s[len(s)-2].Kind.shape != pairs)
+}
+
 // NameIn returns the name that callers write for the slot with a method.
 func (s Slot) NameIn(method, prefix string) string {
 	if in := s.Input(); method == "GET" && in.Query != "" {
