@@ -28,24 +28,24 @@ const maxSleep = 30 * time.Second
 // Daemon runs an engine. Its methods are safe for concurrent use; only the loop
 // in Run changes the timetable.
 type Daemon struct {
-	engine      *engine.Engine
-	operations  *operation.Table               // of the engine, logged
-	load        func() (*config.Config, error) // reads the configuration again, for SIGHUP
-	log         zerolog.Logger
-	watchdog    time.Duration             // systemd restarts a daemon that is silent for longer; 0 for no watchdog
-	requests    chan request.Sync         // from the API
-	activations chan request.Activate     // from the API
-	retries     chan map[string]time.Time // ends of backoffs, see firstRetries
-	timetable   *timetable
-	scrubs      scrubPlan
-	syncing     claims.Set                // manifests in a sync that the loop began
-	awakeAt     atomic.Pointer[time.Time] // last round of the loop
-	windows     windows
+	engine     *engine.Engine
+	operations *operation.Table               // of the engine, logged
+	load       func() (*config.Config, error) // reads the configuration again, for SIGHUP
+	log        zerolog.Logger
+	watchdog   time.Duration                  // systemd restarts a daemon that is silent for longer; 0 for no watchdog
+	requests   chan request.Sync              // from the API
+	orders     chan func(ctx context.Context) // from the API
+	retries    chan map[string]time.Time      // ends of backoffs, see firstRetries
+	timetable  *timetable
+	scrubs     scrubPlan
+	syncing    claims.Set                // manifests in a sync that the loop began
+	awakeAt    atomic.Pointer[time.Time] // last round of the loop
+	windows    windows
 }
 
 // New returns a Daemon over an open engine. load reads the configuration again.
 func New(e *engine.Engine, load func() (*config.Config, error), log zerolog.Logger) *Daemon {
-	d := &Daemon{engine: e, load: load, log: log, requests: make(chan request.Sync, 1), activations: make(chan request.Activate), retries: make(chan map[string]time.Time), timetable: newTimetable(e.Jitter())}
+	d := &Daemon{engine: e, load: load, log: log, requests: make(chan request.Sync, 1), orders: make(chan func(context.Context)), retries: make(chan map[string]time.Time), timetable: newTimetable(e.Jitter())}
 	d.operations = d.newOperations()
 	d.watchdog, _ = systemd.SdWatchdogEnabled(false) // an unusable value in the environment means no watchdog
 	d.stayAwake(time.Now())
@@ -94,8 +94,8 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 			d.timetable.retry(ends, clock.Now())
 		case req := <-d.requests:
 			d.queueDemand(q, req)
-		case req := <-d.activations:
-			running.Go(func() { _, _ = operation.Activate.Do(ctx, d.operations, req) }) // it has logged the outcome
+		case order := <-d.orders:
+			running.Go(func() { order(ctx) })
 		case <-time.After(d.untilNext()):
 		}
 		d.renewID(q)

@@ -39,17 +39,6 @@ func (d *Daemon) activateDue(ctx context.Context, running *sync.WaitGroup) {
 	})
 }
 
-// TriggerActivation begins an activation and returns without waiting for it. It waits for
-// the loop until ctx ends.
-func (d *Daemon) TriggerActivation(ctx context.Context, req request.Activate) error {
-	select {
-	case d.activations <- req:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // untilWindow is how long it takes until a window opens for something staged.
 func (d *Daemon) untilWindow(now time.Time) time.Duration {
 	at := d.engine.DueAt(now)

@@ -34,7 +34,7 @@ func (r *retries) tell(manifest string, t transport.Trouble) {
 		return
 	}
 	problem := report.OneLine(t.Err.Error())
-	r.progress.SetRetry(manifest, &report.Retry{Manifest: manifest, Error: problem, Attempt: t.Attempt, Since: t.Since, NextAt: t.Next})
+	r.progress.SetRetry(manifest, &report.Retry{Manifest: manifest, Error: problem, Status: transport.StatusOf(t.Err), Attempt: t.Attempt, Since: t.Since, NextAt: t.Next})
 	r.log(manifest, problem, t)
 	if time.Since(t.Since) >= minPatience && !r.setNotified(manifest, true) {
 		r.notify(manifest, event.Retrying, problem)

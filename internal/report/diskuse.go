@@ -21,6 +21,7 @@ type GenerationUse struct {
 
 // ManifestRelease is a release of a manifest.
 type ManifestRelease struct {
-	Name    string
-	Release string
+	Name     string
+	Release  string
+	Revision string
 }

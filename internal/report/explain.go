@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,14 +13,17 @@ import (
 	"syncd/internal/manifest/refusal"
 )
 
-// Explain fills in each manifest's explanation. Its times are in the zone of now.
+// Explain fills in each manifest's explanation, long and brief. Its times are in the zone of now.
 func (s *Status) Explain(now time.Time) {
 	for i := range s.Manifests {
 		m := &s.Manifests[i]
 		if m.Explanation = OneLine(s.Damage); s.Damage != "" {
 			continue
 		}
-		m.Explanation = OneLine(explanation{ManifestStatus: *m, daemon: s.Daemon, now: now}.sentence())
+		e := explanation{ManifestStatus: *m, daemon: s.Daemon, now: now}
+		m.Explanation = OneLine(e.sentence())
+		e.brief = true
+		m.Brief = OneLine(e.sentence())
 	}
 	for i := range s.Exports {
 		s.Exports[i].Explanation = OneLine(s.Exports[i].sentence(s.Generation))
@@ -78,6 +82,7 @@ type explanation struct {
 	ManifestStatus
 	daemon bool
 	now    time.Time
+	brief  bool // leave out state, times, errors and what is served, because they stand beside it
 }
 
 func (e explanation) sentence() string {
@@ -87,27 +92,34 @@ func (e explanation) sentence() string {
 	case e.Progress != nil:
 		return e.syncing()
 	case e.CoolingUntil != nil && e.now.Before(*e.CoolingUntil):
-		return fmt.Sprintf("cooling down until %s, as the provider asked; %s%s", e.at(*e.CoolingUntil), e.serving(), e.lastError())
+		return joined("cooling down"+e.when("until", *e.CoolingUntil)+", as the provider asked", e.serving(), e.lastError())
 	case e.State == StateQuarantined:
-		return fmt.Sprintf("%s; release %s stays in quarantine until `syncd activate --again %s` or another revision; %s; %s", e.Error, e.Failing, e.Name, e.serving(), e.next())
+		return joined(e.error(), fmt.Sprintf("release %s stays in quarantine until `syncd activate --again %s` or another revision", e.Failing, e.Name), e.serving(), e.next())
 	case e.State == StateRefused:
-		return fmt.Sprintf("refused%s because %s (%s); %s; %s", space(e.Failing), inWords(refusal.Reason(e.Reason)), e.Error, e.serving(), e.next())
+		return joined(fmt.Sprintf("refused%s because %s", space(e.Failing), inWords(refusal.Reason(e.Reason)))+around(" (", e.error(), ")"), e.serving(), e.next())
 	case e.State == StateFailed:
-		return fmt.Sprintf("the last sync%s failed: %s; %s; %s", of(e.Failing), e.Error, e.serving(), e.next())
-	case e.State == StateHeld && e.HoldUntil != nil:
-		return fmt.Sprintf("held at %s by `syncd hold` until %s, or until `syncd hold %s --for 0s`; %s", e.Release, e.at(*e.HoldUntil), e.Name, e.next())
-	case e.State == StateHeld && e.Pin == e.Release:
-		return fmt.Sprintf("held at %s after a rollback from %s, and pinned to it, until `syncd unpin %s`%s; %s", e.Release, e.HeldFrom, e.Name, e.delisted(), e.next())
+		return joined("the last sync"+of(e.Failing)+" failed"+around(": ", e.error(), ""), e.serving(), e.next())
 	case e.State == StateHeld:
-		return fmt.Sprintf("held at %s after a rollback from %s, until a newer release comes, that one changes, or `syncd sync --force %s`; %s", e.Release, e.HeldFrom, e.Name, e.next())
+		return joined(e.held(), e.next())
 	case e.State == StateStaged:
-		return fmt.Sprintf("%s is staged since %s and %s; %s; %s", e.Staged.Release, e.at(e.Staged.Since), e.goesLive(), e.serving(), e.next())
+		return joined(fmt.Sprintf("%s is staged%s and %s", e.Staged.Release, e.when("since", e.Staged.Since), e.goesLive()), e.serving(), e.next())
 	case e.State == StatePending && e.Discarded != "":
-		return fmt.Sprintf("nothing is served yet; %s; %s", e.discarded(), e.next())
+		return joined("nothing is served yet", e.discarded(), e.next())
 	case e.State == StatePending:
-		return "never synced yet; " + e.next()
+		return joined("never synced yet", e.next())
 	}
 	return e.upToDate()
+}
+
+// held says why a manifest stays, and what ends that.
+func (e explanation) held() string {
+	switch {
+	case e.HoldUntil != nil:
+		return fmt.Sprintf("held at %s by `syncd hold`%s `syncd hold %s --for 0s`", e.Release, around("", e.when("until", *e.HoldUntil), ", or")+" until", e.Name)
+	case e.Pin == e.Release:
+		return fmt.Sprintf("held at %s after a rollback from %s, and pinned to it, until `syncd unpin %s`%s", e.Release, e.HeldFrom, e.Name, e.delisted())
+	}
+	return fmt.Sprintf("held at %s after a rollback from %s, until a newer release comes, that one changes, or `syncd sync --force %s`", e.Release, e.HeldFrom, e.Name)
 }
 
 // goesLive says when what is staged goes live.
@@ -118,7 +130,7 @@ func (e explanation) goesLive() string {
 	case e.OpensAt == nil:
 		return fmt.Sprintf("goes live with `syncd activate %s`", e.Name)
 	case e.OpensAt.After(e.now):
-		return fmt.Sprintf("goes live when its window opens at %s, or with `syncd activate %s`", e.at(*e.OpensAt), e.Name)
+		return fmt.Sprintf("goes live when its window opens%s, or with `syncd activate %s`", e.when("at", *e.OpensAt), e.Name)
 	}
 	if e.Grouped {
 		return "waits for the other manifests of its group, or for the next sync"
@@ -127,29 +139,32 @@ func (e explanation) goesLive() string {
 }
 
 func (e explanation) syncing() string {
-	p := e.Progress
-	switch p.Phase {
-	case PhaseChecking:
-		return "syncing: asking the provider for releases; " + e.stuck() + e.serving()
-	case PhaseGating:
-		return "syncing: the gate looks at the new revision; " + e.serving()
-	case PhasePublishing:
-		return "syncing: publishing"
-	case PhaseDownloading:
-		return "syncing: " + e.stuck() + e.downloaded()
+	syncing := "syncing: "
+	if e.brief { // the state stands beside it
+		syncing = ""
 	}
-	return "syncing: waiting to start; " + e.serving()
+	switch e.Progress.Phase {
+	case PhaseChecking:
+		return joined(syncing+"asking the provider for releases", e.stuck(), e.serving())
+	case PhaseGating:
+		return joined(syncing+"the gate looks at the new revision", e.serving())
+	case PhasePublishing:
+		return syncing + "publishing"
+	case PhaseDownloading:
+		return syncing + joined(e.stuck(), e.downloaded())
+	}
+	return joined(syncing+"waiting to start", e.serving())
 }
 
 // stuck says what is retried, or since when the provider sends nothing; "" while the sync moves.
 func (e explanation) stuck() string {
-	if e.Progress.Retry != nil {
-		return e.Progress.Retry.Text(e.now) + "; "
+	if e.Progress.Retry != nil && !e.brief {
+		return e.Progress.Retry.Text(e.now)
 	}
-	if e.Progress.StuckSince.IsZero() {
+	if e.Progress.Retry != nil || e.Progress.StuckSince.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf("stuck since %s, because the provider sends nothing, restart syncd; ", e.at(e.Progress.StuckSince))
+	return fmt.Sprintf("stuck%s, because the provider sends nothing, restart syncd", e.when("since", e.Progress.StuckSince))
 }
 
 func (e explanation) downloaded() string {
@@ -186,7 +201,7 @@ func (e explanation) upToDate() string {
 	case isDiscarded:
 		text = e.serving()
 	case wanted.IsMonth() && e.Release != e.Wanted:
-		text = fmt.Sprintf("pinned to %s, which the next sync will fetch; still serving %s", e.Wanted, e.Release)
+		text = joined(fmt.Sprintf("pinned to %s, which the next sync will fetch", e.Wanted), e.serving())
 	case wanted.IsMonth():
 		text = "pinned to " + e.Wanted
 		if e.Pin != "" {
@@ -196,22 +211,23 @@ func (e explanation) upToDate() string {
 			text += fmt.Sprintf("; %s is available", e.Newest)
 		}
 	case wanted == manifest.Latest && newest != "" && newest.Newer(manifest.Release(e.Release)):
-		text = fmt.Sprintf("%s is available, the next sync will fetch it; still serving %s", e.Newest, e.Release)
+		text = joined(fmt.Sprintf("%s is available, the next sync will fetch it", e.Newest), e.serving())
 	}
 	text += e.delisted()
 	if len(e.Skips) > 0 {
 		text += ", skips " + strings.Join(e.Skips, ", ")
 	}
-	if e.ActiveSince != nil {
+	if e.ActiveSince != nil && !e.brief {
 		text += ", in service since " + e.at(*e.ActiveSince)
 	}
-	if e.SyncedAt != nil {
+	if e.SyncedAt != nil && !e.brief {
 		text += ", last confirmed at " + e.at(*e.SyncedAt)
 	}
+	discarded := ""
 	if isDiscarded {
-		text += "; " + e.discarded()
+		discarded = e.discarded()
 	}
-	return text + e.late() + "; " + e.next()
+	return joined(strings.TrimPrefix(text, ", "), discarded, e.late(), e.next())
 }
 
 // delisted says that only this host still has the wanted release.
@@ -229,31 +245,47 @@ func (e explanation) discarded() string {
 
 // late says that the provider has not published the next release in time.
 func (e explanation) late() string {
-	if !e.Late || e.Expected == nil {
+	switch {
+	case !e.Late || e.Expected == nil:
 		return ""
+	case e.brief:
+		return fmt.Sprintf("the release after %s is late", e.Newest)
 	}
-	return fmt.Sprintf("; the release after %s was expected by %s and is late", e.Newest, e.at(*e.Expected))
+	return fmt.Sprintf("the release after %s was expected by %s and is late", e.Newest, e.at(*e.Expected))
 }
 
 func (e explanation) serving() string {
-	if e.Release == "" {
+	switch {
+	case e.brief:
+		return ""
+	case e.Release == "":
 		return "nothing is served yet"
 	}
 	return "still serving " + e.Release
 }
 
+// error is the error of the last sync.
+func (e explanation) error() string {
+	if e.brief {
+		return ""
+	}
+	return e.Error
+}
+
 // lastError is empty for the error of a request that waits for the cool-down, which
 // the sentence has named already.
 func (e explanation) lastError() string {
-	if e.Error == "" || strings.HasSuffix(e.Error, "(Retry-After)") {
+	if e.error() == "" || strings.HasSuffix(e.Error, "(Retry-After)") {
 		return ""
 	}
-	return "; the last sync" + of(e.Failing) + " failed: " + e.Error
+	return "the last sync" + of(e.Failing) + " failed: " + e.Error
 }
 
 // next is when the next scheduled sync or check happens.
 func (e explanation) next() string {
 	switch {
+	case e.brief:
+		return ""
 	case !e.daemon:
 		return "no daemon is running: `syncd sync` checks now"
 	case e.NextSync == nil:
@@ -264,25 +296,36 @@ func (e explanation) next() string {
 	return "next check at " + e.at(*e.NextSync)
 }
 
+// when is a time with the word before it.
+func (e explanation) when(word string, t time.Time) string {
+	if e.brief {
+		return ""
+	}
+	return " " + word + " " + e.at(t)
+}
+
 func (e explanation) at(t time.Time) string {
 	return t.In(e.now.Location()).Format("2006-01-02 15:04 MST")
 }
 
+// joined puts the parts that are not empty into one sentence.
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
+}
+
+// around puts a text between two others, unless it is empty.
+func around(before, text, after string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text + after
+}
+
 func size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }
 
-func space(release string) string {
-	if release == "" {
-		return ""
-	}
-	return " " + release
-}
+func space(release string) string { return around(" ", release, "") }
 
-func of(release string) string {
-	if release == "" {
-		return ""
-	}
-	return " of " + release
-}
+func of(release string) string { return around(" of ", release, "") }
 
 // inWords explains the reason of a refusal.
 func inWords(reason refusal.Reason) string {

@@ -100,6 +100,38 @@ func TestExplanationOfEachState(t *testing.T) {
 	}
 }
 
+// A page shows times, errors and the served release beside the brief sentence.
+func TestTheBriefSentenceLeavesOutWhatStandsBesideIt(t *testing.T) {
+	now := time.Date(2026, 10, 20, 12, 0, 0, 0, time.UTC)
+	later := now.Add(time.Hour)
+	staged := &StagedRevision{Release: "2026.11", Since: now}
+	for name, row := range map[string]struct {
+		m    ManifestStatus
+		want string
+	}{
+		"up to date":        {ManifestStatus{State: StateInSync, ActiveSince: &now, SyncedAt: &now, NextSync: &later}, "up to date with 2026.10"},
+		"late":              {ManifestStatus{State: StateInSync, Newest: "2026.10", Late: true, Expected: &now}, "up to date with 2026.10; the release after 2026.10 is late"},
+		"a newer one":       {ManifestStatus{State: StateInSync, Newest: "2026.11"}, "2026.11 is available, the next sync will fetch it"},
+		"discarded":         {ManifestStatus{State: StateInSync, Newest: "2026.11", Discarded: "2026.11"}, "2026.11 was dropped by `syncd activate --discard`, `syncd sync --force data` fetches it again"},
+		"skips":             {ManifestStatus{State: StateInSync, Newest: "2026.11", Discarded: "2026.11", Skips: []string{"2026.08"}}, "skips 2026.08; 2026.11 was dropped by `syncd activate --discard`, `syncd sync --force data` fetches it again"},
+		"refused":           {ManifestStatus{State: StateRefused, Failing: "2026.11", Reason: "shrink", Error: "3 files, were 9", RetryAt: &later}, "refused 2026.11 because it, or one of its files, is far smaller than what is served"},
+		"failed":            {ManifestStatus{State: StateFailed, Failing: "2026.11", Error: "status 503"}, "the last sync of 2026.11 failed"},
+		"quarantined":       {ManifestStatus{State: StateQuarantined, Failing: "2026.11", Error: "gate: no"}, "release 2026.11 stays in quarantine until `syncd activate --again data` or another revision"},
+		"cooling down":      {ManifestStatus{State: StateFailed, CoolingUntil: &later, Error: "status 429"}, "cooling down, as the provider asked"},
+		"held for a time":   {ManifestStatus{State: StateHeld, HoldUntil: &later}, "held at 2026.10 by `syncd hold` until `syncd hold data --for 0s`"},
+		"staged":            {ManifestStatus{State: StateStaged, Staged: staged, OpensAt: &later}, "2026.11 is staged and goes live when its window opens, or with `syncd activate data`"},
+		"retried":           {ManifestStatus{State: StateSyncing, Progress: &ManifestProgress{Phase: PhaseChecking, Retry: &Retry{Attempt: 2, Error: "no"}}}, "asking the provider for releases"},
+		"a retried file":    {ManifestStatus{State: StateSyncing, Progress: &ManifestProgress{Phase: PhaseDownloading, FilesTotal: 2, BytesTotal: 10, Retry: &Retry{Attempt: 2, Error: "no"}}}, "0 of 2 files, 0 B of 10 B"},
+		"nothing is served": {ManifestStatus{State: StatePending}, "never synced yet"},
+	} {
+		row.m.Name, row.m.Wanted, row.m.Release = "data", "latest", "2026.10"
+		status := Status{Daemon: true, Manifests: []ManifestStatus{row.m}}
+		if status.Explain(now); status.Manifests[0].Brief != row.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", name, status.Manifests[0].Brief, row.want)
+		}
+	}
+}
+
 func TestEveryRefusalReasonHasItsOwnText(t *testing.T) {
 	seen := map[string]refusal.Reason{"": "", inWords("a reason of another version"): "none"}
 	for _, reason := range refusal.Reasons() {

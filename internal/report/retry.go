@@ -10,6 +10,7 @@ import (
 type Retry struct {
 	Manifest string    `json:"manifest,omitempty"` // that it is about; "" for none
 	Error    string    `json:"error"`              // of the last attempt, or that the first one has no answer yet
+	Status   int       `json:"status,omitempty"`   // the HTTP status of the last attempt; absent if no answer came
 	Attempt  int       `json:"attempt"`            // the one that failed, or that runs
 	Since    time.Time `json:"since"`              // when the first request without an answer began
 	NextAt   time.Time `json:"next_at,omitzero"`   // when it is sent again; absent while an attempt runs

@@ -74,4 +74,7 @@ type ManifestStatus struct {
 	CoolingUntil *time.Time        `json:"cooling_until"`      // the provider asked for no requests until then
 	Progress     *ManifestProgress `json:"progress"`           // of the running sync
 	Explanation  string            `json:"explanation"`        // one sentence that explains the state
+
+	UnreachableSince *time.Time `json:"unreachable_since,omitempty"` // when the provider ceased to answer; absent while it answers
+	Brief            string     `json:"brief,omitempty"`             // the explanation without state, times, errors and what is served
 }

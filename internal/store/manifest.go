@@ -54,6 +54,8 @@ type Failure struct {
 	Error   string    `json:"error"`
 	Count   int       `json:"count"`             // failures in a row for this release
 	NextTry time.Time `json:"next_try,omitzero"` // earliest scheduled attempt; a sync on demand does not wait for it
+
+	Unanswered time.Time `json:"unanswered,omitzero"` // since when the provider does not answer; zero if it did
 }
 
 // Planned is a content that an unfinished sync of a manifest still wants.

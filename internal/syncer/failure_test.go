@@ -139,6 +139,25 @@ func TestABackOffIsIgnoredAfterAChangeOfTheConfiguration(t *testing.T) {
 	})
 }
 
+func TestAFailureSaysSinceWhenTheProviderDoesNotAnswer(t *testing.T) {
+	w := served(t)
+	w.source.Retry.MaxElapsed = 20 * time.Millisecond
+	w.configure()
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindReset, Path: "/*"})
+	w.demand()
+	first := w.state("data").Failure.Unanswered
+	w.demand()
+	if again := w.state("data").Failure.Unanswered; first.IsZero() || !again.Equal(first) {
+		t.Errorf("unanswered since %v, after the next sync since %v", first, again)
+	}
+	w.provider.ClearFaults()
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 503, Path: "/*"})
+	w.demand()
+	if since := w.state("data").Failure.Unanswered; !since.IsZero() {
+		t.Errorf("a provider that answers 503 counts as unreachable since %v", since)
+	}
+}
+
 func TestAFailureBeforeTheReleaseIsKnownHasNoBackOff(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())

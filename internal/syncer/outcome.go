@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"syncd/internal/clients/transport"
 	"syncd/internal/disk/space"
 	"syncd/internal/golive"
 	"syncd/internal/hooks/event"
@@ -260,6 +261,12 @@ func (s *saver) recordFailure(j *job, now time.Time) (news bool) {
 		Reason: string(refusal.ReasonOf(e.err)), Count: 1,
 	}
 	before := j.state.Failure
+	if transport.IsUnanswered(e.err) {
+		failure.Unanswered = s.run.started.UTC()
+		if before != nil && !before.Unanswered.IsZero() {
+			failure.Unanswered = before.Unanswered
+		}
+	}
 	if before != nil && before.Release == failure.Release {
 		failure.Count += before.Count
 	}

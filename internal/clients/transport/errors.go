@@ -124,6 +124,17 @@ func IsTransient(err error) bool {
 	return errors.As(err, &failed) && failed.Kind == Transient
 }
 
+// StatusOf returns the HTTP status of a failed request; 0 if no answer came.
+func StatusOf(err error) int {
+	if failed, ok := errors.AsType[*Error](err); ok {
+		return failed.Status
+	}
+	return 0
+}
+
+// IsUnanswered is true when a request failed because no answer came, or not all of it.
+func IsUnanswered(err error) bool { return IsTransient(err) && StatusOf(err) == 0 }
+
 // CoolingDown is the error of a request that was not sent, because the provider asked
 // not to be called before Until.
 type CoolingDown struct {

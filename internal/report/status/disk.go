@@ -25,7 +25,8 @@ func DiskUse(m *mirror.Mirror) (report.DiskUse, error) {
 	for _, g := range generations {
 		use := report.GenerationUse{Number: g.Number, Current: g.Number == current, PublishedAt: g.PublishedAt.UTC()}
 		for _, name := range g.Names() {
-			use.Shows = append(use.Shows, report.ManifestRelease{Name: name, Release: string(g.Records[name].Release)})
+			shown := g.Records[name]
+			use.Shows = append(use.Shows, report.ManifestRelease{Name: name, Release: string(shown.Release), Revision: shown.Revision})
 		}
 		for object, size := range contents(g) {
 			use.Bytes += size

@@ -108,10 +108,30 @@ func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e 
 	if failure := saved.Failure; failure != nil {
 		m.Error, m.Reason, m.Failing, m.RetryAt = failure.Error, failure.Reason, failure.Release, timeOrNull(failure.NextTry)
 	}
+	m.UnreachableSince = unreachableSince(saved.Failure, progress)
 	if m.State == report.StateQuarantined {
 		m.Error, m.Reason, m.Failing, m.RetryAt = m.Quarantined.Error, string(refusal.Gate), string(e.Release), nil
 	}
 	return m
+}
+
+// unreachableSince is when the provider ceased to answer, by the last sync and the running
+// one; null while it answers.
+func unreachableSince(failure *store.Failure, running *report.ManifestProgress) *time.Time {
+	var since time.Time
+	if failure != nil {
+		since = failure.Unanswered
+	}
+	if running != nil {
+		retry := running.Retry
+		switch {
+		case retry == nil && running.Phase != report.PhaseChecking && running.Phase != report.PhaseWaiting, retry != nil && retry.Status != 0:
+			return nil
+		case retry != nil && since.IsZero():
+			since = retry.Since
+		}
+	}
+	return timeOrNull(since)
 }
 
 func stateOf(record mirror.Record, saved store.Manifest, e staging.Revision) report.State {

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"encoding/json"
-	"io"
 	"net/http"
 
 	"golang.org/x/time/rate"
@@ -31,18 +29,13 @@ func activate(w http.ResponseWriter, r *http.Request, source Source, limit *rate
 // activation reads the names in a request, and whether they are to be discarded.
 func activation(r *http.Request, form bool) (names []string, discard, ok bool) {
 	if form {
-		names, ok = manifestNames(r, true)
+		names, ok = formNames(r)
 		return names, r.PostForm.Get("discard") != "", ok
 	}
 	var body struct {
 		Manifests []string `json:"manifests"`
 		Discard   bool     `json:"discard"`
 	}
-	decoder := json.NewDecoder(r.Body)
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&body); err != nil {
-		return nil, false, err == io.EOF
-	}
-	_, err := decoder.Token()
-	return body.Manifests, body.Discard, err == io.EOF
+	ok = readJSON(r, &body)
+	return body.Manifests, body.Discard, ok
 }

@@ -14,6 +14,8 @@ const maxFollowers = 100
 
 // fleetCard shows the followers, those in the worst state first.
 type fleetCard struct {
+	Badge   badge // no word while all is well
+	Open    bool
 	Summary string // how many there are, by state
 	Shown   []report.FollowerStatus
 	More    int
@@ -33,6 +35,14 @@ func cardOfFleet(view *report.FleetOverview) *fleetCard {
 		}
 	}
 	c.Summary = strings.Join(parts, ", ")
+	switch {
+	case len(view.Stopped) > 0:
+		c.Badge, c.Open = badge{"stopped", bad}, true
+	case view.States[report.FollowerRefused]+view.States[report.FollowerFailed]+view.States[report.FollowerStopped] > 0:
+		c.Badge, c.Open = badge{"failing", warn}, true
+	default:
+		c.Badge.Level = good
+	}
 	return c
 }
 

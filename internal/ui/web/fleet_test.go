@@ -50,7 +50,7 @@ func pageOf(t *testing.T, s *scene) string {
 func TestPageShowsPublishing(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"followers": {"Object storage", "Generation 12 in https://s3.example.net/refdata/mirror/ shows what is served", "this host holds the lease"},
-		"bucket":    {"<title>(1) syncd</title>", "fails since", "the bucket is full", "followers keep generation 11"},
+		"bucket":    {"2 of 2 current, bucket failed", "fails since", "the bucket is full", "followers keep generation 11"},
 	} {
 		page := pageOf(t, scenes()[name])
 		for _, want := range wants {

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,15 +30,20 @@ var assets embed.FS
 
 // page is the data of the template.
 type page struct {
-	Title      string
+	Verdict    verdict
 	Note       string
 	Now        time.Time
 	Generation int
 	DataDir    string
-	Manifests  []card
-	Hooks      []report.HookStatus
-	Views      []report.ViewStatus
+	Damage     string
+	ReadOnly   bool
+	Provider   *trouble // nil while it answers
+	Manifests  []card   // the worst first
+	Views      *section
+	ViewRows   []report.ViewStatus
 	Exports    []report.ExportStatus
+	Hooks      *section
+	HookRows   []report.HookStatus
 	Disk       diskUse
 	Scrub      *report.ScrubStatus
 	Upload     *report.UploadStatus
@@ -46,11 +52,48 @@ type page struct {
 
 type card struct {
 	report.ManifestStatus
-	StateWord  string
-	LastError  string // while syncing: the explanation shows the progress then
-	Configured string // unless it is latest
+	Badge      badge
+	Open       bool       // unfolded, because someone should look
+	Says       string     // what the badge does not say yet; "" for nothing
+	LastError  string     // unless the banner shows it
+	Configured string     // unless it is latest
+	NextTry    *time.Time // of a sync; nil while one runs
+	Before     *before    // what a rollback leads to; nil for nothing
+	HasBytes   bool       // to download: a bar shows the percentage
 	Percent    int
 	Past       []pastSync
+}
+
+// StagedRelease is what a discard drops.
+func (c card) StagedRelease() string {
+	if c.Staged != nil {
+		return c.Staged.Release
+	}
+	return c.Quarantined.Release
+}
+
+// ShowsNewest is true unless the newest release stands on the card already.
+func (c card) ShowsNewest() bool {
+	return c.Newest != c.Release && c.Newest != c.Failing && (c.Staged == nil || c.Newest != c.Staged.Release)
+}
+
+// ShowsSuccess is true when the last check was no success.
+func (c card) ShowsSuccess() bool {
+	return c.SyncedAt != nil && (c.CheckedAt == nil || !c.SyncedAt.Equal(*c.CheckedAt))
+}
+
+// before is the revision that a manifest had before the served one.
+type before struct {
+	Manifest, Release, Revision string
+	Generation                  int // that shows it
+	Verb                        string
+}
+
+// section is a part of the page with its own badge.
+type section struct {
+	Badge badge
+	Gist  string
+	Open  bool
 }
 
 // pastSync is one past sync of a manifest. Its bar is drawn in percent of the
@@ -87,10 +130,13 @@ func newPages(source Source, now func() time.Time, views renderer) *pages {
 	p := &pages{source: source, now: now, renderer: views}
 	p.template = template.Must(template.New("page.html").Funcs(template.FuncMap{
 		"bytes": func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) },
+		"isSet": func(t any) bool { return !moment(t).IsZero() },
 		"iso":   func(t any) string { return moment(t).UTC().Format(time.RFC3339) },
 		"clock": func(t any) string { return moment(t).In(now().Location()).Format("2006-01-02 15:04 MST") },
 		"ago":   func(t any) string { return relative(moment(t), now()) },
 		"words": func(state any) string { return words(fmt.Sprint(state)) },
+		"level": func(state any) level { return levelOf(fmt.Sprint(state)) },
+		"rich":  rich,
 	}).ParseFS(assets, "assets/page.html"))
 	return p
 }
@@ -107,33 +153,6 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// moment is a time.Time or the time that a *time.Time points to.
-func moment(t any) time.Time {
-	if at, pointer := t.(*time.Time); pointer {
-		return *at
-	}
-	return t.(time.Time)
-}
-
-// relative is the distance of a time from now, in a fitting unit.
-func relative(t, now time.Time) string {
-	away := now.Sub(t)
-	form := "%s ago"
-	if away < 0 {
-		away, form = -away, "in %s"
-	}
-	const day = 24 * time.Hour
-	switch {
-	case away < time.Minute:
-		return fmt.Sprintf(form, "less than a minute")
-	case away < 2*time.Hour:
-		return fmt.Sprintf(form, english.Plural(int(away/time.Minute), "minute", ""))
-	case away < 2*day:
-		return fmt.Sprintf(form, english.Plural(int(away/time.Hour), "hour", ""))
-	}
-	return fmt.Sprintf(form, english.Plural(int(away/day), "day", ""))
-}
-
 func (p *pages) gather(query url.Values) (page, error) {
 	status, err := p.source.Status()
 	if err != nil {
@@ -147,56 +166,37 @@ func (p *pages) gather(query url.Values) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
+	now := p.now()
 	view := page{
-		Title: title(status), Note: note(query, status), Now: p.now(), Generation: status.Generation, DataDir: status.DataDir, Disk: drawDisk(disk),
-		Views: status.Views, Exports: status.Exports, Hooks: status.Hooks, Scrub: status.Scrub, Upload: status.Upload,
+		Note: note(query, status), Now: now, Generation: status.Generation, DataDir: status.DataDir, Damage: status.Damage, ReadOnly: status.ReadOnly,
+		Provider: troubleOf(status, now), Disk: drawDisk(disk), Scrub: status.Scrub, Upload: status.Upload,
+		Views: sectionOfViews(status), ViewRows: status.Views, Exports: status.Exports, Hooks: sectionOfHooks(status.Hooks), HookRows: status.Hooks,
 		Fleet: cardOfFleet(p.source.Followers(maxFollowers)),
 	}
 	for _, m := range status.Manifests {
-		view.Manifests = append(view.Manifests, cardOf(m, history))
+		c := cardOf(m, badgeOf(status, m, now), status.Damage, now)
+		if p := view.Provider; p != nil && p.NextAt != nil && c.NextTry != nil && p.NextAt.Equal(*c.NextTry) {
+			c.NextTry = nil // the banner shows it
+		}
+		c.Past, c.Before = past(m.Name, history), beforeOf(m, disk)
+		view.Manifests = append(view.Manifests, c)
 	}
+	slices.SortStableFunc(view.Manifests, func(a, b card) int {
+		return slices.Index(byUrgency, a.Badge.Level) - slices.Index(byUrgency, b.Badge.Level)
+	})
+	view.Verdict = verdictOf(status, view.Manifests, view.Provider, view.Fleet, now)
 	return view, nil
 }
 
-// title shows in the browser's tab how much needs attention: manifests, views, exports, hooks and
-// publishing.
-func title(status report.Status) string {
-	bad := 0
-	count := func(state string) {
-		if state == string(report.StateFailed) || state == string(report.StateRefused) || state == string(report.StateQuarantined) || state == string(report.StateDamaged) {
-			bad++
-		}
-	}
-	for _, m := range status.Manifests {
-		count(string(m.State))
-	}
-	for _, v := range status.Views {
-		count(string(v.State))
-	}
-	for _, e := range status.Exports {
-		count(string(e.State))
-	}
-	for _, h := range status.Hooks {
-		if h.IsFailing() {
-			bad++
-		}
-	}
-	if status.Upload != nil {
-		count(string(status.Upload.State))
-	}
-	if bad > 0 {
-		return fmt.Sprintf("(%d) syncd", bad)
-	}
-	return "syncd"
-}
-
-// note confirms a request of the page's form. The parameter asked names the manifest;
+// note confirms a request of the page's form. The value of the parameter names the manifest;
 // empty means all.
 func note(query url.Values, status report.Status) string {
 	for _, row := range []struct{ key, text string }{
 		{"asked", "A sync%s was requested. It starts now, or after the running one."},
 		{"activated", "The activation%s was requested. The log says if it fails."},
 		{"discarded", "To discard what is staged%s was requested."},
+		{"rolledback", "The rollback%s was requested. The log says if it fails."},
+		{"held", "The hold%s was changed."},
 	} {
 		name := query.Get(row.key)
 		if !query.Has(row.key) {
@@ -212,25 +212,104 @@ func note(query url.Values, status report.Status) string {
 	return ""
 }
 
-func cardOf(m report.ManifestStatus, history report.History) card {
-	c := card{ManifestStatus: m, StateWord: words(m.State), Past: past(m.Name, history)}
-	if m.State == report.StateSyncing {
+func cardOf(m report.ManifestStatus, b badge, damage string, now time.Time) card {
+	c := card{ManifestStatus: m, Badge: b, Open: b.Level == bad || b.Level == warn}
+	if damage == "" && m.Brief != "up to date with "+m.Release && m.Brief != "the last sync failed" {
+		c.Says = m.Brief
+	}
+	if m.UnreachableSince == nil && m.Error != damage {
 		c.LastError = m.Error
 	}
+	if m.Progress == nil {
+		c.NextTry = nextTry(m)
+	}
 	if m.Wanted != string(manifest.Latest) && m.State != report.StateOrphaned {
-		c.Configured = "configured: " + m.Wanted
+		c.Configured = m.Wanted
 	}
 	if m.Pin != "" {
-		c.Configured = "pinned by command: " + m.Pin
+		c.Configured = m.Pin + ", pinned by command"
+	}
+	if m.CoolingUntil != nil && !m.CoolingUntil.After(now) {
+		c.CoolingUntil = nil
 	}
 	if p := m.Progress; p != nil && p.BytesTotal > 0 {
-		c.Percent = int(min(100, 100*p.BytesDone/p.BytesTotal))
+		c.HasBytes, c.Percent = true, int(min(100, 100*p.BytesDone/p.BytesTotal))
 	}
 	return c
 }
 
-// words shows a state to people.
-func words[S ~string](state S) string { return strings.ReplaceAll(string(state), "_", " ") }
+// nextTry is when the next scheduled sync may ask about the manifest.
+func nextTry(m report.ManifestStatus) *time.Time {
+	if m.NextSync != nil && m.RetryAt != nil && m.RetryAt.After(*m.NextSync) {
+		return m.RetryAt
+	}
+	return m.NextSync
+}
+
+// beforeOf finds the revision in the newest generation before the served one that has
+// another one of the manifest.
+func beforeOf(m report.ManifestStatus, disk report.DiskUse) *before {
+	if m.Release == "" || m.State == report.StateOrphaned {
+		return nil
+	}
+	served := slices.IndexFunc(disk.Generations, func(g report.GenerationUse) bool { return g.Current })
+	for _, g := range disk.Generations[served+1:] {
+		for _, then := range g.Shows {
+			if then.Name != m.Name || then.Revision == m.Revision {
+				continue
+			}
+			b := &before{Manifest: m.Name, Release: then.Release, Revision: then.Revision, Generation: g.Number, Verb: "Roll back"}
+			if manifest.Release(then.Release).Newer(manifest.Release(m.Release)) {
+				b.Verb = "Return"
+			}
+			return b
+		}
+	}
+	return nil
+}
+
+// sectionOfViews sums up views and exports; nil if there are none.
+func sectionOfViews(status report.Status) *section {
+	if len(status.Views) == 0 {
+		return nil
+	}
+	s := &section{Badge: badge{"in sync", good}, Gist: english.Plural(len(status.Views), "view", "")}
+	if n := len(status.Exports); n > 0 {
+		s.Gist += ", " + english.Plural(n, "exported folder", "")
+	}
+	show := func(state string) {
+		if l := levelOf(state); worst(l, s.Badge.Level) == l && l != s.Badge.Level {
+			s.Badge = badge{words(state), l}
+		}
+	}
+	for _, v := range status.Views {
+		show(string(v.State))
+	}
+	for _, e := range status.Exports {
+		show(string(e.State))
+	}
+	s.Open = s.Badge.Level != good
+	return s
+}
+
+// sectionOfHooks sums up the hooks; nil if there are none.
+func sectionOfHooks(hooks []report.HookStatus) *section {
+	if len(hooks) == 0 {
+		return nil
+	}
+	waiting := 0
+	for _, h := range hooks {
+		waiting += h.Pending
+	}
+	s := &section{Badge: badge{"working", good}, Gist: english.Plural(len(hooks), "hook", "")}
+	if waiting > 0 {
+		s.Gist += ", " + english.Plural(waiting, "event waits", "events wait")
+	}
+	if badHooks(hooks) > 0 {
+		s.Badge, s.Open = badge{"failing", bad}, true
+	}
+	return s
+}
 
 // past lists the newest syncs of a manifest, with their costs.
 func past(name string, history report.History) []pastSync {
@@ -267,18 +346,6 @@ func pastOf(entry report.HistoryRow, m report.ManifestResult) pastSync {
 		line.Result += " (" + strings.ReplaceAll(m.Reason, "_", " ") + ")"
 	}
 	return line
-}
-
-// took rounds a duration by its size.
-func took(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
 }
 
 func drawDisk(disk report.DiskUse) diskUse {

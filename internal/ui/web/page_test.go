@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -84,8 +85,8 @@ func scenes() map[string]*scene {
 	line("2026.09", 41*day, "schedule", report.ManifestResult{Result: report.Updated, FilesTotal: 146, FilesDownloaded: 40, FilesReused: 106, BytesDownloaded: 4100 * mib, BytesReused: 11 * gib, DurationSeconds: 431})
 	line("2026.08", 70*day, "rollback", report.ManifestResult{Result: report.Updated, FilesTotal: 145, FilesReused: 145, BytesReused: 15 * gib})
 	line("2026.08", 72*day, "start", report.ManifestResult{Result: report.Updated, FilesTotal: 145, FilesDownloaded: 145, BytesDownloaded: 15 * gib, DurationSeconds: 1934})
-	shows := []report.ManifestRelease{{Name: "dq_addr_bins", Release: "2026.09"}, {Name: "dq_addr_data", Release: "2026.10"}}
-	older := []report.ManifestRelease{{Name: "dq_addr_bins", Release: "2026.09"}, {Name: "dq_addr_data", Release: "2026.09"}}
+	shows := []report.ManifestRelease{{Name: "dq_addr_bins", Release: "2026.09", Revision: bins.Revision}, {Name: "dq_addr_data", Release: "2026.10", Revision: data.Revision}}
+	older := []report.ManifestRelease{{Name: "dq_addr_bins", Release: "2026.09", Revision: bins.Revision}, {Name: "dq_addr_data", Release: "2026.09", Revision: "3d9be7710c4f"}}
 	idle.disk = report.DiskUse{Bytes: 18 * gib, Free: 212 * gib, Generations: []report.GenerationUse{
 		{Number: 7, Current: true, PublishedAt: *ago(11 * day), Shows: shows, Bytes: 31*gib/2 + 84*mib, Own: 2600 * mib},
 		{Number: 6, PublishedAt: *ago(41 * day), Shows: older, Bytes: 15 * gib, Own: 2400 * mib},
@@ -128,6 +129,7 @@ func scenes() map[string]*scene {
 		{Name: "dq_addr_data", Wanted: "latest", State: report.StatePending, NextSync: ago(-38*time.Minute - 30*time.Second)},
 	}}}
 	all["empty"] = empty
+	maps.Copy(all, troubledScenes(idle))
 	for _, s := range all {
 		s.status.Explain(time.Now())
 	}
@@ -160,17 +162,17 @@ func handlerOf(s Source) http.Handler { return Handler(s, prometheus.NewRegistry
 func TestPageIsCompleteWithoutScript(t *testing.T) {
 	wants := map[string][]string{
 		"idle": {
-			"<strong>2026.10</strong>", "revision 4f0c2d91ab37", "11 days ago", "22 minutes ago", "in 38 minutes", "in sync", "up to date with 2026.10, in service since",
-			"configured: 2026.09", "pinned to 2026.09; 2026.10 is available", "31 of 148", "2.5 GiB", "13 GiB", "4m22s", "rolled back", "refused (hash mismatch)",
+			`<span class="release">2026.10</span>`, "4f0c2d91ab37", ">11 days ago<", ">22 minutes ago<", ">in 38 minutes<", ">in sync<", `UTC">`,
+			"<dd>2026.09</dd>", "pinned to 2026.09; 2026.10 is available", "31 of 148", "2.5 GiB", "13 GiB", "4m22s", "rolled back", "refused (hash mismatch)",
 			"18 GiB", "212 GiB", "dq_addr_data 2026.09", `<rect class="down"`, `action="/api/v1/sync"`, "Generation <strong>7</strong>",
 		},
-		"syncing": {"syncing: 12 of 31 files, 1.1 GiB of 2.5 GiB, 12 MiB/s, about 2m4s left", `value="45"`, "2026.11"},
-		"failed":  {"refused 2026.11 because the content of a file does not match its digest", "still serving 2026.10", "<title>(1) syncd</title>"},
+		"syncing": {"12 of 31 files, 1.1 GiB of 2.5 GiB, 12 MiB/s, about 2m4s left", `value="45"`, "2026.11"},
+		"failed":  {"refused 2026.11 because the content of a file does not match its digest", "fetch ews.txt: digest sha256:9f86d081884c7d65"},
 		"views": {
-			"Views", "refdata", "provider", "in sync", ">refused<", ">orphaned<", "stays as it was: Data/2026.10/a.dat", "syncd forget old_layout",
-			"/srv/syncd/by_map", "syncd sync --take-over by_map", "<title>(2) syncd</title>",
+			"Views", "refdata", "provider", "in sync", ">refused<", ">orphaned<", "stays as it was: Data/2026.10/a.dat", `<code class="command">syncd forget old_layout</code>`,
+			"/srv/syncd/by_map", `<code class="command">syncd sync --take-over by_map</code>`,
 		},
-		"empty": {"Nothing is served yet", "never synced yet; next check at", ">pending<", "Sync now"},
+		"empty": {"Nothing is served yet", "never synced yet", ">pending<", "Sync now", ">in 38 minutes<"},
 	}
 	for name, s := range scenes() {
 		got := ask(handlerOf(s), "GET", "/", "")
@@ -194,7 +196,7 @@ func TestPageIsCompleteWithoutScript(t *testing.T) {
 func TestPageShowsTheLastErrorDuringASync(t *testing.T) {
 	s := scenes()["syncing"]
 	s.status.Manifests[0].Error = "status 503"
-	if body := ask(handlerOf(s), "GET", "/", "").Body.String(); !strings.Contains(body, "The last sync failed.</strong> status 503") {
+	if body := ask(handlerOf(s), "GET", "/", "").Body.String(); !strings.Contains(body, `The last sync failed.</strong> <span class="quoted">status 503`) {
 		t.Errorf("the error is missing in\n%s", body)
 	}
 }
@@ -206,7 +208,7 @@ func TestPageOfARealDaemon(t *testing.T) {
 	}
 	s.sync()
 	body := s.ask("GET", "/", "").Body.String()
-	for _, want := range []string{"up to date with 2026.09", "Past syncs", "Disk use by generation", "1 of 1", "1 B"} {
+	for _, want := range []string{"1 of 1 current", "2026.09", "Past syncs", "Disk use by generation", "1 of 1", "1 B"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in\n%s", want, body)
 		}
@@ -221,7 +223,7 @@ func TestPageShowsFailedDeliveries(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	handlerOf(s).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/", nil))
-	for _, want := range []string{"<h2 id=\"hooks\">Hooks</h2>", "status &lt;500&gt;", "waiting events: 3", "https://ops.example", "/usr/bin/reload-geo", "<title>(1) syncd</title>"} {
+	for _, want := range []string{"<h2>Hooks</h2>", "status &lt;500&gt;", "waiting events: 3", "https://ops.example", "/usr/bin/reload-geo", "2 current, 1 hook fails"} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -239,7 +241,7 @@ func TestPageEscapesTextOfTheProvider(t *testing.T) {
 
 func TestPageHasSecurityHeaders(t *testing.T) {
 	handler := handlerOf(scenes()["idle"])
-	for _, path := range []string{"/", "/assets/style.css", "/assets/live.js", "/assets/icon.svg", "/api/v1/status"} {
+	for _, path := range []string{"/", "/assets/style.css", "/assets/live.js", "/assets/icon.svg", "/assets/icon-bad.svg", "/api/v1/status"} {
 		got := ask(handler, "GET", path, "")
 		if got.Code != 200 || got.Header().Get("Content-Security-Policy") != policy || got.Header().Get("X-Content-Type-Options") != "nosniff" ||
 			got.Header().Get("Cross-Origin-Resource-Policy") != "same-origin" {
@@ -327,11 +329,16 @@ func TestBrowserWithoutScriptShowsAllAndCanSync(t *testing.T) {
 	b.do("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
 	b.visit(site.URL)
 	text := b.text()
-	for _, want := range []string{"dq_addr_data", "2026.10", "p to date with 2026.10", "Past syncs", "4m22s", "Disk use by generation", "Sync all now"} {
+	for _, want := range []string{"2 of 2 current", "dq_addr_data", "2026.10", "22 minutes ago", "Disk use by generation", "Sync all now"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	b.unfold("card-dq_addr_data")
+	if text := b.text(); !strings.Contains(text, "Past syncs") || !strings.Contains(text, "4m22s") {
+		t.Errorf("no history in\n%s", text)
+	}
+	b.unfold("card-dq_addr_bins")
 	b.press("sync-dq_addr_bins")
 	b.until("the page confirms it", `document.body.innerText.includes("A sync of dq_addr_bins was requested")`)
 	if len(s.wanted) != 1 {
@@ -339,12 +346,24 @@ func TestBrowserWithoutScriptShowsAllAndCanSync(t *testing.T) {
 	}
 }
 
+// unfold opens a part of the page with the keyboard, as a reader without a script does.
+func (b *browser) unfold(id string) {
+	b.Helper()
+	b.pressOn(`document.getElementById("` + id + `").querySelector("summary")`)
+	b.until(id+" is open", `document.getElementById("`+id+`").open`)
+}
+
 // press activates a button with the keyboard.
 func (b *browser) press(id string) {
 	b.Helper()
+	b.pressOn(`document.getElementById("` + id + `")`)
+}
+
+func (b *browser) pressOn(element string) {
+	b.Helper()
 	var focused bool
-	if err := b.eval(`document.getElementById("`+id+`").focus(), document.activeElement.id === "`+id+`"`, &focused); err != nil || !focused {
-		b.Fatalf("no button %s: %v", id, err)
+	if err := b.eval(element+`.focus(), document.activeElement === `+element, &focused); err != nil || !focused {
+		b.Fatalf("%s takes no focus: %v", element, err)
 	}
 	for _, kind := range []string{"keyDown", "keyUp"} {
 		b.do("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": "Enter", "code": "Enter", "text": "\r", "windowsVirtualKeyCode": 13}, nil)
@@ -374,9 +393,9 @@ func TestBrowserShowsTheProgressOfASync(t *testing.T) {
 	must(t, b.eval(value, &before))
 	content.released.Store(6 * mib)
 	b.until("it moves further", value+" > "+jsonOf(t, before))
-	b.until("its speed is shown", `/[KM]iB\/s, about \d+.* left/.test(document.querySelector("[data-explanation]").textContent)`)
+	b.until("its speed is shown", `/[KM]iB\/s, about \d+.* left/.test(document.querySelector("[data-brief]").textContent)`)
 	content.released.Store(10 * mib)
-	b.until("the new release is shown", `document.getElementById("main").innerText.includes("p to date with 2026.10")`)
+	b.until("the new release is shown", `document.getElementById("main").innerText.includes("1 of 1 current")`)
 	b.until("the live region announces it", `document.getElementById("news").textContent.startsWith("one: up to date with 2026.10")`)
 }
 
@@ -496,7 +515,7 @@ func TestSlowClientDoesNotBlockOthers(t *testing.T) {
 func TestTimesAndDurationsAreReadable(t *testing.T) {
 	now := time.Date(2026, 10, 20, 12, 0, 0, 0, time.UTC)
 	for away, want := range map[time.Duration]string{
-		0: "less than a minute ago", time.Minute: "1 minute ago", 119 * time.Minute: "119 minutes ago", 2 * time.Hour: "2 hours ago",
+		0: "less than a minute ago", -4 * time.Second: "in 4 s", time.Minute: "1 minute ago", 119 * time.Minute: "119 minutes ago", 2 * time.Hour: "2 hours ago",
 		47 * time.Hour: "47 hours ago", 11*24*time.Hour + time.Hour: "11 days ago", -30 * time.Minute: "in 30 minutes", -5 * 24 * time.Hour: "in 5 days",
 	} {
 		if got := relative(now.Add(-away), now); got != want {

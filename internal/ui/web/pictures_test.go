@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
+	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
@@ -15,41 +16,54 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
-// TestPicturesAndAccessibility takes the pictures of docs/operating.md and checks
-// every scene with axe-core. `.ci/pictures` runs it.
+// TestPicturesAndAccessibility takes a picture of every scene in three widths, light and
+// dark, and checks each with axe-core, as it is and with everything unfolded. `.ci/pictures`
+// runs it and copies some into the documents. SCENES names the only scenes.
 func TestPicturesAndAccessibility(t *testing.T) {
 	axe, err := os.ReadFile(os.Getenv("AXE"))
 	must(t, err)
-	b := openBrowser(t)
+	only := strings.Fields(os.Getenv("SCENES"))
 	for name, s := range scenes() {
-		site := httptest.NewServer(handlerOf(s))
-		for _, look := range []struct {
-			suffix        string
-			width, height int
-			scheme        string
-		}{{"", 1100, 800, "light"}, {"-dark", 1100, 800, "dark"}, {"-phone", 390, 800, "light"}} {
-			b.window(look.width, look.height, look.scheme)
-			b.visit(site.URL)
-			must(t, os.WriteFile(filepath.Join(os.Getenv("PICTURES"), name+look.suffix+".png"), smaller(t, b.picture()), 0o644))
-			var wide bool
-			must(t, b.eval("document.documentElement.scrollWidth > innerWidth", &wide))
-			if wide {
-				t.Errorf("%s%s is wider than its window", name, look.suffix)
-			}
-			var loaded bool
-			must(t, b.eval(string(axe)+"; true", &loaded))
-			var violations []any
-			must(t, b.eval(`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => v.id + ": " + v.help + " " + v.nodes.map(n => n.html).join(" ")))`, &violations))
-			for _, v := range violations {
-				t.Errorf("%s%s: %v", name, look.suffix, v)
-			}
-			t.Logf("%s%s: axe-core found %d violations", name, look.suffix, len(violations))
+		if len(only) > 0 && !slices.Contains(only, name) {
+			continue
 		}
-		site.Close()
+		site := httptest.NewServer(handlerOf(s))
+		t.Cleanup(site.Close)
+		for _, width := range []int{1280, 768, 390} {
+			for _, scheme := range []string{"light", "dark"} {
+				t.Run(fmt.Sprintf("%s-%d-%s", name, width, scheme), func(t *testing.T) {
+					b := openBrowser(t)
+					b.window(width, 800, scheme)
+					b.visit(site.URL)
+					must(t, os.WriteFile(filepath.Join(os.Getenv("PICTURES"), filepath.Base(t.Name())+".png"), smaller(t, b.picture()), 0o644))
+					must(t, b.eval(string(axe)+"; true", new(bool)))
+					b.check("as it is")
+					must(t, b.eval(`document.querySelectorAll("details").forEach(d => d.open = true); true`, new(bool)))
+					b.check("unfolded")
+				})
+			}
+		}
 	}
+}
+
+// check looks for what axe-core finds, and for a page that is wider than its window.
+func (b *browser) check(look string) {
+	b.Helper()
+	var violations []string
+	must(b.T, b.eval(`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => v.id + ": " + v.help + " " + v.nodes.map(n => n.html).join(" ")))`, &violations))
+	for _, v := range violations {
+		b.Errorf("%s: %s", look, v)
+	}
+	var wide bool
+	must(b.T, b.eval("document.documentElement.scrollWidth > innerWidth", &wide))
+	if wide {
+		b.Errorf("%s is wider than its window", look)
+	}
+	b.Logf("%s: axe-core found %d violations", look, len(violations))
 }
 
 // smaller draws a picture with the 256 colours that it has most of.

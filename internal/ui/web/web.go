@@ -42,6 +42,8 @@ type Source interface {
 	Alive() error
 	Trigger(ctx context.Context, req request.Sync) error
 	TriggerActivation(ctx context.Context, req request.Activate) error
+	TriggerRollback(ctx context.Context, req request.Rollback) error
+	TriggerOrder(ctx context.Context, req request.Order) error
 }
 
 // Handler serves metrics, health, the API and the status page.
@@ -69,10 +71,15 @@ func Handler(source Source, series prometheus.Gatherer) http.Handler {
 	limit := rate.NewLimiter(rate.Every(syncEvery), syncBurst)
 	mux.HandleFunc("POST /api/v1/sync", func(w http.ResponseWriter, r *http.Request) { trigger(w, r, source, limit) })
 	mux.HandleFunc("POST /api/v1/activate", func(w http.ResponseWriter, r *http.Request) { activate(w, r, source, limit) })
+	mux.HandleFunc("POST /api/v1/rollback", func(w http.ResponseWriter, r *http.Request) { rollBack(w, r, source, limit) })
+	mux.HandleFunc("POST /api/v1/hold", func(w http.ResponseWriter, r *http.Request) { hold(w, r, source, limit) })
 	mux.Handle("GET /{$}", newPages(source, time.Now, views))
 	mux.Handle("GET /assets/style.css", asset("style.css", "text/css; charset=utf-8"))
 	mux.Handle("GET /assets/live.js", asset("live.js", "text/javascript; charset=utf-8"))
-	mux.Handle("GET /assets/icon.svg", asset("icon.svg", "image/svg+xml"))
+	mux.Handle("GET /assets/icon.svg", icon(busy))
+	for _, l := range byUrgency {
+		mux.Handle("GET /assets/icon-"+string(l)+".svg", icon(l))
+	}
 	return guarded(http.NewCrossOriginProtection().Handler(mux))
 }
 
@@ -172,19 +179,30 @@ func isForm(r *http.Request) bool {
 // manifestNames reads the names in a request; none means all.
 func manifestNames(r *http.Request, form bool) (names []string, ok bool) {
 	if form {
-		err := r.ParseForm()
-		return r.PostForm["manifest"], err == nil && len(r.PostForm["manifest"]) <= 1
+		return formNames(r)
 	}
 	var body struct {
 		Manifests []string `json:"manifests"`
 	}
+	ok = readJSON(r, &body)
+	return body.Manifests, ok
+}
+
+// formNames reads the name in the form of the page.
+func formNames(r *http.Request) (names []string, ok bool) {
+	err := r.ParseForm()
+	return r.PostForm["manifest"], err == nil && len(r.PostForm["manifest"]) <= 1
+}
+
+// readJSON reads the body of a request, which may be empty.
+func readJSON(r *http.Request, body any) (ok bool) {
 	decoder := json.NewDecoder(r.Body)
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&body); err != nil {
-		return nil, err == io.EOF
+	if err := decoder.Decode(body); err != nil {
+		return err == io.EOF
 	}
 	_, err := decoder.Token()
-	return body.Manifests, err == io.EOF
+	return err == io.EOF
 }
 
 // unknown returns the first name that is not in the status.

@@ -60,6 +60,18 @@ type queue struct {
 	wanted []request.Sync
 
 	activations []request.Activate
+	rollbacks   []request.Rollback
+	orders      []request.Order
+}
+
+func (q *queue) TriggerRollback(_ context.Context, req request.Rollback) error {
+	q.rollbacks = append(q.rollbacks, req)
+	return nil
+}
+
+func (q *queue) TriggerOrder(_ context.Context, req request.Order) error {
+	q.orders = append(q.orders, req)
+	return nil
 }
 
 func (q *queue) TriggerActivation(_ context.Context, req request.Activate) error {
@@ -397,6 +409,50 @@ func TestActivationByTheAPIAndThePage(t *testing.T) {
 	}
 }
 
+func TestRollbackAndHoldByTheAPIAndThePage(t *testing.T) {
+	q := &queue{Source: &scene{status: report.Status{Manifests: []report.ManifestStatus{{Name: "one", State: report.StateInSync}}}}}
+	h := Handler(q, prometheus.NewRegistry())
+	json := []string{"Content-Type", "application/json"}
+	for _, row := range []struct {
+		name, path, body string
+		headers          []string
+		code             int
+		rollback         *request.Rollback
+		hold             time.Duration // -1 for none
+	}{
+		{"one", "rollback", `{"manifests": ["one"], "generation": 6}`, json, 202, &request.Rollback{Manifests: []string{"one"}, Generation: 6}, -1},
+		{"to the one before", "rollback", `{}`, json, 202, &request.Rollback{}, -1},
+		{"by the page", "rollback", "manifest=one&generation=6", form, 303, &request.Rollback{Manifests: []string{"one"}, Generation: 6}, -1},
+		{"by the page, all", "rollback", "generation=6", form, 400, nil, -1},
+		{"by the page, nowhere", "rollback", "manifest=one", form, 400, nil, -1},
+		{"a negative generation", "rollback", `{"generation": -6}`, json, 400, nil, -1},
+		{"unknown", "rollback", `{"manifests": ["two"]}`, json, 404, nil, -1},
+		{"another site", "rollback", "manifest=one&generation=6", append(form[:4:4], "Sec-Fetch-Site", "cross-site"), 403, nil, -1},
+		{"hold", "hold", `{"manifests": ["one"], "for": "24h"}`, json, 202, nil, 24 * time.Hour},
+		{"end a hold", "hold", `{"manifests": ["one"], "for": "0s"}`, json, 202, nil, 0},
+		{"hold by the page", "hold", "manifest=one&for=168h", form, 303, nil, 168 * time.Hour},
+		{"hold all", "hold", `{"for": "24h"}`, json, 400, nil, -1},
+		{"hold for no time", "hold", `{"manifests": ["one"]}`, json, 400, nil, -1},
+		{"hold into the past", "hold", `{"manifests": ["one"], "for": "-1h"}`, json, 400, nil, -1},
+		{"hold of another site", "hold", "manifest=one&for=168h", append(form[:4:4], "Sec-Fetch-Site", "same-site"), 403, nil, -1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			q.rollbacks, q.orders = nil, nil
+			if w := ask(h, "POST", "/api/v1/"+row.path, row.body, row.headers...); w.Code != row.code {
+				t.Errorf("status %d, want %d: %s", w.Code, row.code, w.Body)
+			}
+			if got, want := len(q.rollbacks) == 1, row.rollback != nil; got != want || want && !cmp.Equal(q.rollbacks[0], *row.rollback) {
+				t.Errorf("rollbacks %+v", q.rollbacks)
+			}
+			if got, want := len(q.orders) == 1, row.hold >= 0; got != want {
+				t.Errorf("orders %+v", q.orders)
+			} else if want && (time.Until(q.orders[0].Until)-row.hold).Abs() > time.Minute {
+				t.Errorf("held until %v", q.orders[0].Until)
+			}
+		})
+	}
+}
+
 func TestThePageShowsWhatIsStagedAndWhatTheGateFound(t *testing.T) {
 	since := time.Now().Add(-time.Hour)
 	staged := report.StagedRevision{Release: "2026.11", Revision: "abc", Since: since}
@@ -409,7 +465,7 @@ func TestThePageShowsWhatIsStagedAndWhatTheGateFound(t *testing.T) {
 	Handler(s, prometheus.NewRegistry()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/?activated=one", nil))
 	body := w.Body.String()
 	for _, text := range []string{
-		"The activation of one was requested", `id="activate-one"`, `id="discard-two"`, "line 1: - &lt;a&gt; &#43; b", "no good", "pinned by command: 2026.03", "2026.04", "Held until", "(2) syncd",
+		"The activation of one was requested", `id="activate-one"`, `id="discard-two"`, "line 1: - &lt;a&gt; &#43; b", "no good", "2026.03, pinned by command", "2026.04", "Hold ends", "0 of 3 current, 2 quarantined, 1 staged",
 	} {
 		if !strings.Contains(body, text) {
 			t.Errorf("no %q in the page", text)

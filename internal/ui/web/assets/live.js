@@ -3,6 +3,7 @@
 
 const interval = 2000;    // milliseconds between two status requests
 const maxAge = 30000;     // reload the main part after this, so that the ages stay right
+const retryAge = 5000;    // the same while the provider does not answer
 const timeout = 10000;    // of a request
 let shown = null;         // the shown status, without progress
 let states = {};          // the state of each manifest
@@ -21,7 +22,8 @@ async function get(path) {
 // withoutProgress is the part of the status whose change needs a new main part.
 function withoutProgress(status) {
   return JSON.stringify(status, (key, value) => {
-    if (key === "progress" || key === "explanation") return undefined;
+    if (key === "explanation" || key === "brief") return undefined;
+    if (key === "progress") return value && [value.bytes_total > 0, value.retry?.error, value.retry?.attempt, value.retry?.next_at];
     if (key === "scrub" && value) return [value.state, value.started_at, value.finished_at, value.damaged, value.repaired];
     return value;
   });
@@ -31,17 +33,16 @@ const cardOf = (manifest) => document.querySelector(`[data-manifest="${CSS.escap
 
 // isOutdated is true when the page shows another state: it may have changed between
 // the making of the page and the first status.
-const isOutdated = (manifest) => !cardOf(manifest)?.classList.contains(manifest.state);
+const isOutdated = (manifest) => cardOf(manifest)?.dataset.state !== manifest.state;
 
 // showProgress updates a card during a download.
 function showProgress(manifest) {
-  const card = cardOf(manifest);
-  if (!card) return;
-  card.querySelector("[data-explanation]").textContent = manifest.explanation;
-  const bar = card.querySelector("[data-progress]");
-  if (!bar || !manifest.progress) return;
+  const text = cardOf(manifest)?.querySelector("[data-brief]");
+  if (!text || !manifest.progress) return;
+  text.textContent = manifest.brief;
+  const bar = cardOf(manifest).querySelector("[data-progress]");
   const { bytes_done: done, bytes_total: total } = manifest.progress;
-  bar.value = total > 0 ? Math.min(100, Math.floor((100 * done) / total)) : 0;
+  if (bar && total > 0) bar.value = Math.min(100, Math.floor((100 * done) / total));
 }
 
 // showScrub updates the section of a running scrub.
@@ -53,14 +54,70 @@ function showScrub(scrub) {
   if (bar && scrub.total_bytes > 0) bar.value = Math.floor((100 * scrub.bytes) / scrub.total_bytes);
 }
 
-// renew replaces the main part of the page and keeps the focus.
+// folds are the parts of the page that the reader folded or unfolded, as they were in the
+// state that each part had. They outlive a form, which loads the page again.
+const folds = {
+  all: () => { try { return JSON.parse(sessionStorage.getItem("folds")) ?? {}; } catch { return {}; } },
+  note(part) {
+    try { sessionStorage.setItem("folds", JSON.stringify({ ...folds.all(), [part.dataset.fold]: part.open })); } catch { /* not kept */ }
+  },
+  apply(root) {
+    const all = folds.all();
+    for (const part of root.querySelectorAll("[data-fold]")) part.open = all[part.dataset.fold] ?? part.open;
+  },
+};
+
+// copy puts a text on the clipboard, also on a page without https, where browsers offer no
+// clipboard to scripts.
+async function copy(text) {
+  if (navigator.clipboard && window.isSecureContext) return navigator.clipboard.writeText(text);
+  const field = document.createElement("textarea");
+  field.value = text;
+  field.className = "hidden";
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  if (!done) throw new Error("the browser does not copy");
+}
+
+// equip adds to new parts of the page what needs the script.
+function equip(root) {
+  folds.apply(root);
+  for (const command of root.querySelectorAll("code.command")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "Copy";
+    button.setAttribute("aria-label", `Copy ${command.textContent}`);
+    command.after(button);
+  }
+}
+
+// renew replaces the main part of the page, and keeps the focus and open questions.
 async function renew() {
   const response = await get("/");
-  const next = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("main");
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const next = document.adoptNode(page.getElementById("main"));
   const main = document.getElementById("main");
-  const focused = main.contains(document.activeElement) ? document.activeElement.id : "";
-  main.replaceWith(document.adoptNode(next));
-  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  equip(next);
+  for (const question of main.querySelectorAll("details.ask[open]")) {
+    const again = next.querySelector(`#${CSS.escape(question.id)}`);
+    if (again) again.open = true;
+    for (const choice of question.querySelectorAll("select")) {
+      const same = next.querySelector(`#${CSS.escape(choice.id)}`);
+      if (same) same.value = choice.value;
+    }
+  }
+  const active = document.activeElement;
+  const focused = !main.contains(active) ? "" : active.id || (active.tagName === "SUMMARY" ? active.parentElement.id : "");
+  main.replaceWith(next);
+  if (focused) {
+    const target = document.getElementById(focused);
+    (target?.tagName === "DETAILS" ? target.querySelector("summary") : target)?.focus({ preventScroll: true });
+  }
+  document.title = page.title;
+  document.querySelector("link[rel=icon]").href = page.querySelector("link[rel=icon]").getAttribute("href");
   renewedAt = Date.now();
 }
 
@@ -78,7 +135,8 @@ async function update() {
   offline = false;
   const now = withoutProgress(status);
   const changed = shown === null ? status.manifests.some(isOutdated) : now !== shown;
-  if (changed || Date.now() - renewedAt > maxAge) await renew();
+  const age = status.manifests.some((m) => m.progress?.retry) ? retryAge : maxAge;
+  if (changed || Date.now() - renewedAt > age) await renew();
   shown = now;
   status.manifests.forEach(showProgress);
   showScrub(status.scrub);
@@ -95,5 +153,22 @@ async function run() {
   setTimeout(run, interval);
 }
 
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button.copy");
+  if (!button) {
+    const summary = event.target.closest("summary");
+    if (summary?.parentElement.dataset.fold) setTimeout(() => folds.note(summary.parentElement)); // when it has toggled
+    return;
+  }
+  try {
+    await copy(button.previousElementSibling.textContent);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(button.previousElementSibling);
+    button.textContent = "Press Ctrl+C";
+  }
+});
+
 if (location.search) history.replaceState(null, "", "/"); // a reload must not show the note again
+equip(document);
 run();
