@@ -15,6 +15,7 @@ import (
 
 	"syncd/cmd/syncd/call"
 	"syncd/cmd/syncd/cli"
+	"syncd/cmd/syncd/complete"
 	"syncd/cmd/syncd/demo"
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/transport"
@@ -92,6 +93,8 @@ func newRoot(a *cli.App) *cobra.Command {
 	root.AddCommand(linuxCommands(a)...)
 	root.InitDefaultCompletionCmd()
 	here.limit(root)
+	cli.AddGroups(root)
+	complete.Add(a, root)
 	for _, cmd := range root.Commands() {
 		if !cmd.Runnable() {
 			cmd.RunE = needSubcommand
