@@ -27,6 +27,9 @@ var mutants = []mutant{
 	{"a list has no limit", `if l\.seen\+\+; l\.seen > l\.entries \{`, "if l.seen++; false {", "releases", "Limit|Large|Many|Entries|Cost"},
 	{"a file has no limit", `(w\.metadataSize >= 0 && )w\.done > 2`, "${1}false && w.done > 2", "syncer", "TooLarge|Refus"},
 
+	{"what rotted goes live by a rollback", `(case len\(unproven\) > 0)(:\n\t\treturn p, &unprovenError)`, "${1} && false${2}", "syncer", "Rotten"},
+	{"what rotted goes live by a pin", `(return q\.GoesBack )(&& !q\.served\[id\])`, "${1}&& false ${2}", "syncer", "Rotten"},
+
 	// Buckets.
 	{"a new generation names a lost object", `(s\.generation == generation) && time\.Since\(s\.at\) < recheck`, "${1} && recheck > 0", "publisher", "Lost"},
 	{"an ended epoch is followed", `cmp\.Or\(cmp\.Compare\(generation\.Epoch, saved\.Epoch\), `, "cmp.Or(", "syncer|source syncer", "Epoch"},

@@ -88,7 +88,10 @@ func TestAScrubHealsDamageWhileReleasesArriveAndARollbackIsDone(t *testing.T) {
 	demand()
 	w.publishThree("2026.11", 3)
 	demand()
-	if _, err := operation.Rollback.Do(ctx, e.Operations(), request.Rollback{Generation: 1}); err != nil {
+	if _, err := operation.Rollback.Do(ctx, e.Operations(), request.Rollback{Generation: 1}); err == nil {
+		t.Error("a damaged revision went live")
+	}
+	if _, err := operation.Rollback.Do(ctx, e.Operations(), request.Rollback{Generation: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if p := e.Scrub.Progress(); !p.IsRunning() || p.Objects > 0 {
@@ -110,6 +113,9 @@ func TestAScrubHealsDamageWhileReleasesArriveAndARollbackIsDone(t *testing.T) {
 		if content != proven[path] {
 			t.Errorf("%s is still damaged", path)
 		}
+	}
+	if _, err := operation.Rollback.Do(ctx, e.Operations(), request.Rollback{Generation: 1}); err != nil {
+		t.Error(err)
 	}
 	if result, err := operation.Repair.Do(ctx, e.Operations(), request.Verify{}); err != nil || !result.OK() || len(result.Damage) > 0 || result.Files != 3 {
 		t.Errorf("verify %+v, %v", result, err)

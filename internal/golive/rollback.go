@@ -16,12 +16,25 @@ import (
 
 // Rollback publishes a new generation with the revisions of an earlier one. Each
 // manifest that goes back is held there, see mirror.Hold. It does not wait for downloads,
-// not even of the same manifest.
+// not even of the same manifest. Files that nobody may have read since they were served are
+// read before the swap, so that no damage of the disk goes live; other changes go on
+// meanwhile.
 func (t *Tree) Rollback(ctx context.Context, req request.Rollback) (report.Sync, error) {
-	op := &rollback{command: t.command(request.TriggerRollback), req: req}
-	exported, err := t.Apply(ctx, op)
-	op.result.Exports = exported
-	return op.result, err
+	op := &rollback{command: t.command(request.TriggerRollback), req: req, proven: map[string]bool{}}
+	for {
+		exported, err := t.Apply(ctx, op)
+		var unproven *unprovenError
+		if !errors.As(err, &unproven) {
+			op.result.Exports = exported
+			return op.result, err
+		}
+		if err := (reproof{t}).read(ctx, unproven.records); err != nil {
+			return op.result, err
+		}
+		for _, r := range unproven.records {
+			op.proven[r.Key()] = true
+		}
+	}
 }
 
 // rollback goes back as a whole: a view that cannot hold the files prevents it.
@@ -29,6 +42,8 @@ type rollback struct {
 	command
 	req     request.Rollback
 	targets Targets
+	found   *mirror.Generation // the goal, which stays the same while its files are read
+	proven  map[string]bool    // revisions whose files were read, by their keys
 }
 
 func (op *rollback) Propose(context.Context) (p Proposal, err error) {
@@ -43,12 +58,21 @@ func (op *rollback) Propose(context.Context) (p Proposal, err error) {
 		return p, err
 	}
 	current := op.Mirror.Current()
+	op.found = &goal
 	p = Proposal{Change: op.change(goal, current), Whole: true, Views: op.ConfiguredViews(), Orphans: true}
+	var unproven []mirror.Record
+	for _, r := range p.Change.Set {
+		if !op.proven[r.Key()] {
+			unproven = append(unproven, goal.Records[r.Manifest])
+		}
+	}
 	switch {
 	case len(p.Change.Set) == 0 && goal.Number == current.Number:
 		return p, fmt.Errorf("nothing to go back to: generation %d is the served one", goal.Number)
 	case len(p.Change.Set) == 0:
 		return p, fmt.Errorf("nothing to go back to: generation %d has the same revisions as the served generation %d", goal.Number, current.Number)
+	case len(unproven) > 0:
+		return p, &unprovenError{unproven}
 	}
 	return p, nil
 }
@@ -72,7 +96,12 @@ func (op *rollback) Settle(o Outcome) (*Commit, error) {
 // goal is the requested generation; without one, the newest generation before the
 // current one that has another revision of one of the manifests.
 func (op *rollback) goal() (mirror.Generation, error) {
-	if op.req.Generation > 0 {
+	switch {
+	case op.found != nil && op.found.Number == 0:
+		return *op.found, nil
+	case op.found != nil:
+		return op.Mirror.Generations.Find(op.found.Number)
+	case op.req.Generation > 0:
 		return op.Mirror.Generations.Find(op.req.Generation)
 	}
 	current := op.Mirror.Current()

@@ -42,14 +42,46 @@ type Checked struct {
 func (m *Mirror) Verify(ctx context.Context, names []string, rate int64) (Checked, error) {
 	generation := m.Generations.Current()
 	dir := generationDir(generation.Number)
+	return m.rereadAll(ctx, generation, m.published(generation, names), rate, func(p Damage) string { return filepath.Join(dir, p.path()) })
+}
+
+// Unread are files of revisions that nobody may have read since they were served.
+type Unread struct {
+	Files   []Damage // the largest first, without an error
+	Bytes   int64
+	records map[string]Record
+}
+
+// Unread lists the files of revisions, one of each manifest, that are no link to an object
+// of which isKnown is true.
+func (m *Mirror) Unread(records []Record, isKnown func(Record, manifest.ObjectID) bool) Unread {
+	u := Unread{records: map[string]Record{}}
+	for _, r := range records {
+		u.records[r.Manifest] = r
+		for _, f := range r.Files {
+			if !isKnown(r, f.Object) || !m.areOneFile(filepath.Join(r.Dir(), f.Path), objectName(f.Object)) {
+				u.Files, u.Bytes = append(u.Files, Damage{Manifest: r.Manifest, File: f}), u.Bytes+f.Size
+			}
+		}
+	}
+	slices.SortStableFunc(u.Files, func(a, b Damage) int { return cmp.Compare(b.File.Size, a.File.Size) })
+	return u
+}
+
+// Read re-reads files that Unread has listed, as Verify does.
+func (m *Mirror) Read(ctx context.Context, u Unread) (Checked, error) {
+	return m.rereadAll(ctx, Generation{Records: u.records}, u.Files, 0, func(p Damage) string { return filepath.Join(u.records[p.Manifest].Dir(), p.File.Path) })
+}
+
+func (m *Mirror) rereadAll(ctx context.Context, of Generation, all []Damage, rate int64, path func(Damage) string) (Checked, error) {
 	files := verify.NewFiles(rate)
 	var mu sync.Mutex
-	checked := Checked{generation: generation, damaged: map[string]error{}}
+	checked := Checked{generation: of, damaged: map[string]error{}}
 	group, reading := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, p := range m.published(generation, names) {
+	for _, p := range all {
 		group.Go(func() error {
-			size, err := m.reread(reading, files, dir, p)
+			size, err := m.reread(reading, files, path(p), p)
 			if reading.Err() != nil {
 				return context.Cause(reading)
 			}
@@ -87,11 +119,11 @@ func (m *Mirror) Known(checked Checked, view, path string, file fsops.Info) (kno
 }
 
 // reread compares a published file with its digest.
-func (m *Mirror) reread(ctx context.Context, files *verify.Files, dir string, p Damage) (int64, error) {
+func (m *Mirror) reread(ctx context.Context, files *verify.Files, path string, p Damage) (int64, error) {
 	if p.HashFile {
-		return int64(len(layout.HashText(p.File.Object))), m.Trees.checkHashFile(filepath.Join(dir, p.path()), p.File)
+		return int64(len(layout.HashText(p.File.Object))), m.Trees.checkHashFile(path, p.File)
 	}
-	object, err := files.Check(ctx, m.root, filepath.Join(dir, p.path()), p.File.Object.Digest())
+	object, err := files.Check(ctx, m.root, path, p.File.Object.Digest())
 	return object.Size, err
 }
 

@@ -300,7 +300,10 @@ func (a asking) plan(ctx context.Context, found *listed) (*planned, error) {
 	if err := a.tree.Change(ctx, func() error { proven = j.startPlan(found.files); return nil }); err != nil {
 		return nil, err
 	}
-	split, err := a.session.Plan(ctx, inventory.Query{Manifest: j.target.Name, Files: found.files, Served: j.active, Proven: proven})
+	split, err := a.session.Plan(ctx, inventory.Query{
+		Manifest: j.target.Name, Files: found.files, Served: j.active, Proven: proven,
+		GoesBack: j.served && j.release != j.active.Release && !j.release.Newer(j.active.Release),
+	})
 	if err != nil {
 		return nil, err
 	}

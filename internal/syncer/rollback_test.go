@@ -9,6 +9,7 @@ import (
 	"syncd/internal/golive"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
+	"syncd/internal/store"
 )
 
 // rollback goes back and expects it to work.
@@ -228,5 +229,69 @@ func TestARollbackIsInTheHistory(t *testing.T) {
 	entry := w.history().Entries[0]
 	if entry.Trigger != "rollback" || entry.Generation != 4 || !entry.OnDisk {
 		t.Errorf("newest entry %+v", entry)
+	}
+}
+
+// rot changes an object without a trace, as a disk does.
+func (w *world) rot(content string) {
+	w.Helper()
+	w.overwrite(w.objectPath(idOf(content)), strings.ToUpper(content), false)
+}
+
+// A file that rotted while it lay on the disk does not go live by a rollback. A pin fetches
+// it again.
+func TestARottenRevisionDoesNotGoLiveAgain(t *testing.T) {
+	for name, by := range map[string]request.Rollback{"the one before": {}, "a named generation": {Generation: 2}, "some manifests": {Manifests: []string{"data"}}} {
+		t.Run(name, func(t *testing.T) {
+			w := advanced(t)
+			w.rot(october()["c.txt"])
+			_, err := w.syncer.Tree().Rollback(context.Background(), by)
+			if err == nil || !strings.Contains(err.Error(), "c.txt of data 2026.10 is damaged on the disk: `syncd pin data 2026.10`") {
+				t.Errorf("rollback: %v", err)
+			}
+			w.serves("data", november())
+			equal(t, "generation", w.generation(), 3)
+			equal(t, "damage", w.metric("syncd_verify_failures_total", "manifest=data"), 1.0)
+			w.orders(request.Order{Release: "2026.10", Trigger: request.TriggerPin})
+			w.downloads()
+			w.expect(w.demand(), "data", report.Updated)
+			equal(t, "downloads", w.downloads(), []string{"c.txt"})
+			w.serves("data", october())
+		})
+	}
+}
+
+// A rollback reads what is not served, unless a scrub has read it lately.
+func TestARollbackReadsWhatAScrubHasNotRead(t *testing.T) {
+	const reads = "reading files before they go live again"
+	tests := []struct {
+		name  string
+		scrub func(now time.Time) store.Scrub
+		read  bool
+	}{
+		{"no scrub", func(time.Time) store.Scrub { return store.Scrub{} }, true},
+		{"after a scrub", func(now time.Time) store.Scrub { return store.Scrub{StartedAt: now, FinishedAt: now} }, false},
+		{"while it runs", func(now time.Time) store.Scrub { return store.Scrub{StartedAt: now} }, true},
+		{"a scrub before it was served", func(now time.Time) store.Scrub {
+			return store.Scrub{StartedAt: now.Add(-time.Hour), FinishedAt: now}
+		}, true},
+		{"a clock that was ahead", func(now time.Time) store.Scrub {
+			return store.Scrub{StartedAt: now.Add(48 * time.Hour), FinishedAt: now.Add(49 * time.Hour)}
+		}, true},
+		{"damage that is left", func(now time.Time) store.Scrub {
+			return store.Scrub{StartedAt: now, FinishedAt: now, Left: []store.ScrubDamage{{Object: idOf(october()["c.txt"])}}}
+		}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := advanced(t)
+			must(t, w.cfg.Store.SetScrub(tt.scrub(time.Now())))
+			w.log.Reset()
+			w.rollback(request.Rollback{})
+			w.serves("data", october())
+			if log := w.log.String(); strings.Contains(log, reads) != tt.read || tt.read && !strings.Contains(log, `"files":1,`) {
+				t.Error(log)
+			}
+		})
 	}
 }

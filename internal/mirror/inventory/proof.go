@@ -21,17 +21,22 @@ const (
 	isDamaged           // its content does not match its name, or it is missing
 )
 
-// standing compares the file of an object with its proof.
-func (s *Session) standing(id manifest.ObjectID) standing {
+// standing compares the file of an object with its proof. mustRead says that only a proof
+// of this session counts, because the disk may have damaged the content without a trace.
+func (s *Session) standing(id manifest.ObjectID, mustRead bool) standing {
 	info, found := s.inventory.cfg.Mirror.Objects.Info(id)
 	if !found {
 		return isDamaged
 	}
 	s.mu.Lock()
 	damaged := s.damaged[id]
+	_, wasRead := s.proven[id]
 	s.mu.Unlock()
-	if damaged {
+	switch {
+	case damaged:
 		return isDamaged
+	case mustRead && !wasRead:
+		return isUnproven
 	}
 	now := store.ProofOf(info)
 	if then, known := s.proof(id, now); known && then == now {
@@ -71,15 +76,15 @@ func (s *Session) readProofs() {
 
 // readBack proves objects by reading them with all cores, the largest first so
 // that none trails. The error is the context's.
-func (s *Session) readBack(ctx context.Context, manifestName string, objects []manifest.Object) error {
+func (s *Session) readBack(ctx context.Context, q Query, objects []manifest.Object) error {
 	s.readingBack.Lock()
 	defer s.readingBack.Unlock()
 	slices.SortFunc(objects, func(a, b manifest.Object) int { return cmp.Compare(b.Size, a.Size) })
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, object := range objects {
-		if s.standing(object.ID) == isUnproven { // else another manifest has read it meanwhile
-			group.Go(func() error { return s.readOne(ctx, manifestName, object.ID) })
+		if s.standing(object.ID, q.mustRead(object.ID)) == isUnproven { // else another manifest has read it meanwhile
+			group.Go(func() error { return s.readOne(ctx, q.Manifest, object.ID) })
 		}
 	}
 	return group.Wait()

@@ -53,17 +53,30 @@ type Query struct {
 	Files    []manifest.File
 	Served   mirror.Record                       // the zero value when nothing is served
 	Proven   map[manifest.Digest]manifest.Object // by an earlier plan of this sync
+	GoesBack bool                                // to a release that may have lain on the disk for long
+
+	served map[manifest.ObjectID]bool // with GoesBack
 }
+
+// mustRead is true for a content that goes live again, and that nobody has read since.
+// What is served already cannot become worse.
+func (q Query) mustRead(id manifest.ObjectID) bool { return q.GoesBack && !q.served[id] }
 
 // Plan splits the files into those whose content is on disk and proven, and those
 // that are missing. It reads back the objects whose files do not match their proofs;
 // damaged ones are missing. The error is the context's.
 func (s *Session) Plan(ctx context.Context, q Query) (manifest.Plan, error) {
+	if q.GoesBack {
+		q.served = make(map[manifest.ObjectID]bool, len(q.Served.Files))
+		for _, f := range q.Served.Files {
+			q.served[f.Object] = true
+		}
+	}
 	plan, unproven := s.plan(ctx, q)
 	if len(unproven) == 0 {
 		return plan, nil
 	}
-	if err := s.readBack(ctx, q.Manifest, unproven); err != nil {
+	if err := s.readBack(ctx, q, unproven); err != nil {
 		return manifest.Plan{}, err
 	}
 	plan, _ = s.plan(ctx, q) // the damaged objects are known now
@@ -83,7 +96,7 @@ func (s *Session) plan(ctx context.Context, q Query) (plan manifest.Plan, unprov
 		if !found {
 			return manifest.Object{}, false
 		}
-		standing := s.standing(object.ID)
+		standing := s.standing(object.ID, q.mustRead(object.ID))
 		if standing == isUnproven {
 			unproven = append(unproven, object)
 		}
