@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -61,7 +60,7 @@ func readLockfile(req *request.Sync, file string) error {
 	if len(req.Manifests) > 0 {
 		return cli.Usagef("--locked makes all manifests of the lock file: leave %s out", strings.Join(req.Manifests, ", "))
 	}
-	text, err := os.ReadFile(file)
+	text, err := lockfile.Read(file)
 	if err != nil {
 		return cli.Usagef("--locked: %w", err)
 	}

@@ -17,18 +17,27 @@ type Dir struct{ handle }
 // handle is an open directory of the operating system. It is never nil.
 type handle struct {
 	root *os.Root
+	path string
 	file *os.File        // the same directory, for system calls that os.Root lacks
 	conn syscall.RawConn // of file
 }
 
-// OpenDir opens the directory at path, which may be a symlink.
+// OpenDir opens the directory at path, which may be a symlink. It waits for no FIFO that took
+// its place.
 func OpenDir(path string) (*Dir, error) {
-	root, err := os.OpenRoot(path)
+	root, err := os.OpenRoot(onlyDir(path))
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		failed.Path = path
+	}
 	if err != nil {
 		return nil, err
 	}
 	return newDir(root)
 }
+
+// onlyDir is a path that leads nowhere but to a directory: opening another kind of file, such
+// as a FIFO, fails at once.
+func onlyDir(path string) string { return filepath.Clean(path) + string(filepath.Separator) }
 
 // newDir takes root over.
 func newDir(root *os.Root) (*Dir, error) {
@@ -40,7 +49,7 @@ func newDir(root *os.Root) (*Dir, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close(), root.Close())
 	}
-	return &Dir{handle{root: root, file: file, conn: conn}}, nil
+	return &Dir{handle{root: root, path: filepath.Clean(root.Name()), file: file, conn: conn}}, nil
 }
 
 // call runs a system call on the directory's descriptor, which stays open until it ends. After
@@ -52,13 +61,13 @@ func (h *handle) call(do func(fd int) error) (err error) {
 	return err
 }
 
-// OpenDir opens a directory below d. It refuses a symlink in its place.
+// OpenDir opens a directory below d. It refuses a symlink in its place, and waits for no FIFO.
 func (d *Dir) OpenDir(name string) (*Dir, error) {
 	info, err := d.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
-	root, err := d.root.OpenRoot(name)
+	root, err := d.root.OpenRoot(onlyDir(name))
 	if err != nil {
 		return nil, d.err(err)
 	}
@@ -82,7 +91,7 @@ func (d *Dir) Close() error {
 
 // Path joins the directory's own path and names, for messages.
 func (d *Dir) Path(names ...string) string {
-	return filepath.Join(append([]string{d.root.Name()}, names...)...)
+	return filepath.Join(append([]string{d.path}, names...)...)
 }
 
 // Self is the directory as a file, to sync it. Close closes it.

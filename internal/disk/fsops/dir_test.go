@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -97,6 +99,26 @@ func TestOpenRegularDoesNotWaitForAFIFO(t *testing.T) {
 	if f, err := d.OpenRegular("fifo"); err == nil {
 		f.Close()
 		t.Error("a FIFO was opened")
+	}
+}
+
+func TestAFolderWaitsForNoFIFOInItsPlace(t *testing.T) {
+	top := t.TempDir()
+	must(t, unix.Mkfifo(filepath.Join(top, "fifo"), 0o600))
+	d := open(t, top)
+	for name, opened := range map[string]func() (*Dir, error){
+		"by its path": func() (*Dir, error) { return OpenDir(filepath.Join(top, "fifo")) },
+		"in a folder": func() (*Dir, error) { return d.OpenDir("fifo") },
+	} {
+		if sub, err := opened(); !errors.Is(err, syscall.ENOTDIR) || sub != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if d.Path("x") != filepath.Join(top, "x") {
+		t.Errorf("path %s", d.Path("x"))
+	}
+	if _, err := OpenDir(filepath.Join(top, "missing")); err == nil || strings.Contains(err.Error(), "missing/") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -129,7 +129,7 @@ func (d *Dir) RemoveAll(name string) error {
 // it resolves newName by one system call and follows symlinks on the way: only the
 // caller's user may be able to write in to and the directories below it.
 func Move(from *Dir, oldName string, to *Dir, newName string) error {
-	return stepIn("rename", to.root.Name(), newName, func() error {
+	return stepIn("rename", to.path, newName, func() error {
 		if err := move(from, oldName, to, newName); err != nil {
 			return &os.LinkError{Op: "rename", Old: from.Path(oldName), New: to.Path(newName), Err: err}
 		}
@@ -144,7 +144,7 @@ func (d *Dir) Chtimes(name string, at time.Time) error {
 
 // step is Step for a change below d.
 func (d *Dir) step(op, name string, change func() error) error {
-	return stepIn(op, d.root.Name(), name, func() error { return d.err(change()) })
+	return stepIn(op, d.path, name, func() error { return d.err(change()) })
 }
 
 // stepIn is Step for a name in a directory. Joining them costs more than some changes,

@@ -9,7 +9,7 @@ import (
 
 // MoveNew is Move to a name that must not exist: it never replaces a file.
 func MoveNew(from *Dir, oldName string, to *Dir, newName string) error {
-	err := stepIn("rename", to.root.Name(), newName, func() error {
+	err := stepIn("rename", to.path, newName, func() error {
 		return moveNew(from, oldName, to, newName)
 	})
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.ENOTSUP) { // of file systems such as NFS

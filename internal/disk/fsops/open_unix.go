@@ -21,7 +21,7 @@ func (h *handle) open(name string, flag int, perm fs.FileMode) (*os.File, error)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return os.NewFile(uintptr(opened), filepath.Join(h.root.Name(), name)), nil
+	return os.NewFile(uintptr(opened), filepath.Join(h.path, name)), nil
 }
 
 func (h *handle) openPlain(name string, flag int, perm fs.FileMode) (opened int, err error) {

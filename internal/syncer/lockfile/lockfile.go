@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -54,6 +55,25 @@ func quoted(s string) string {
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(s) // never fails for a string
 	return strings.TrimSpace(text.String())
+}
+
+// maxSize bounds a lock file. One of 1,000,000 files has less.
+const maxSize = 512 << 20
+
+// Read returns the text of a lock file, which may come from a pipe.
+func Read(path string) ([]byte, error) { return read(path, maxSize) }
+
+func read(path string, limit int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s is larger than %d MiB: check which file it is", path, limit>>20)
+	}
+	return text, err
 }
 
 // Parse reads what Write writes. It refuses paths and references that no manifest can

@@ -3,6 +3,7 @@ package lockfile
 import (
 	"bytes"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,5 +28,11 @@ func TestALockFileKeepsItsForm(t *testing.T) {
 	}
 	if m, found := lock.Manifest("other"); !found || m.Bytes != 0 || len(PlannedFiles(m)) != 1 {
 		t.Errorf("%+v", m)
+	}
+}
+
+func TestALockFileWithoutAnEndIsRefused(t *testing.T) {
+	if _, err := read("/dev/zero", 1<<20); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
+		t.Errorf("%v", err)
 	}
 }
