@@ -131,7 +131,7 @@ func FuzzCalledScript(f *testing.F) {
 		const hidden = "H1dd3nLicence"
 		line := "\n/opt/u/Updater manifest -p x -l " + hidden + " -t /srv/" + hidden + "\n"
 		host := Host{UsableMap: usable, Read: func(string) ([]byte, error) { return append(script[:len(script):len(script)], line...), nil }}
-		got, err := Convert([]Text{{"/etc/a.service", text}, {"/etc/" + hidden + ".sh", append(script[:len(script):len(script)], line...)}}, host)
+		got, err := Convert([]Text{{"/etc/a.service", text}, {"/etc/called.sh", append(script[:len(script):len(script)], line...)}}, host)
 		if err != nil {
 			got = []byte(err.Error())
 		} else {

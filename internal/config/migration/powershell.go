@@ -8,7 +8,7 @@ import (
 var (
 	psAssign  = regexp.MustCompile(`(?is)^(?:\[[a-z\[\].]+\]\s*)?\$(?:(env|script|global|local):)?([a-z_][a-z0-9_]*)\s*=\s*(.*)$`)
 	psForeach = regexp.MustCompile(`(?is)^foreach\s*\(\s*\$([a-z_][a-z0-9_]*)\s+in\s+`)
-	psPipe    = regexp.MustCompile(`(?is)^(.*?)\|\s*(?:foreach-object|foreach|%)\s*\{(.*)\}\s*$`)
+	psPipe    = regexp.MustCompile(`(?is)^(.*?)\|\s*(?:foreach-object|foreach|%)\s*$`)
 	psVar     = regexp.MustCompile(`(?i)\$(?:\{)?(?:(?:env|script|global|local):)?([a-z_][a-z0-9_]*)(?:\})?`)
 	psFailed  = regexp.MustCompile(`(?i)^\s*(catch\b|if\s*\(\s*(\$lastexitcode\s+-(ne|gt)\s+0|-not\s+\$\?|!\s*\$\?))`)
 )
@@ -39,11 +39,12 @@ func (r *reader) psStatement(text string, line int, s *scope) {
 		r.psLoop(head[1], s.psWords(set), body, line, s)
 		return
 	}
-	if parts := psPipe.FindStringSubmatch(text); parts != nil {
-		r.psLoop("_", s.psWords(parts[1]), parts[2], line, s)
+	head, rest, hasBlock := strings.Cut(text, "{")
+	if parts := psPipe.FindStringSubmatch(head); parts != nil && hasBlock {
+		body, _ := block(rest, "{", "}")
+		r.psLoop("_", s.psWords(parts[1]), body, line, s)
 		return
 	}
-	head, rest, hasBlock := strings.Cut(text, "{")
 	if !hasBlock {
 		r.psCommand(text, line, s)
 		return
@@ -56,10 +57,15 @@ func (r *reader) psStatement(text string, line int, s *scope) {
 
 // psBody reads a block that begins in a line.
 func (r *reader) psBody(body string, line int, s *scope) {
+	if s.shell.nesting >= maxNesting {
+		return
+	}
+	s.shell.nesting++
 	before := s.line
 	s.line = line
 	r.powerShell(body, s)
 	s.line = before
+	s.shell.nesting--
 }
 
 // psAssign sets a variable. Names count in any case.

@@ -11,8 +11,12 @@ import (
 // maxDepth limits functions and quoted scripts within each other.
 const maxDepth = 5
 
-// shellScope is the part of a scope that only shells have.
+// maxNesting limits blocks within each other: each level reads its text again.
+const maxNesting = 50
+
+// shellScope is the part of a scope that only scripts have.
 type shellScope struct {
+	nesting   int
 	functions map[string]*syntax.Stmt
 	batch     *batchScript
 	depth     int

@@ -32,6 +32,9 @@ type logicalLine struct {
 	line int
 }
 
+// maxBlock limits the lines of a block in brackets.
+const maxBlock = 500
+
 // logicalLines joins lines that end in a continuation mark, and those of a block. Brackets
 // that are never closed join nothing.
 func logicalLines(text string, first int, marks, opening, closing string) []logicalLine {
@@ -41,14 +44,15 @@ func logicalLines(text string, first int, marks, opening, closing string) []logi
 		joined, next := lines[i], i+1
 		joined, next = continued(joined, lines, next, marks)
 		if depthOf(joined, opening, closing) > 0 {
-			block, after := joined, next
-			for depth := depthOf(block, opening, closing); depth > 0 && after < len(lines); {
+			block, after := []string{joined}, next
+			depth := depthOf(joined, opening, closing)
+			for depth > 0 && after < len(lines) && len(block) < maxBlock {
 				more := lines[after]
 				more, after = continued(more, lines, after+1, marks)
-				block, depth = block+"\n"+more, depth+depthOf(more, opening, closing)
+				block, depth = append(block, more), depth+depthOf(more, opening, closing)
 			}
-			if depthOf(block, opening, closing) <= 0 {
-				joined, next = block, after
+			if depth <= 0 {
+				joined, next = strings.Join(block, "\n"), after
 			}
 		}
 		all = append(all, logicalLine{joined, first + i})
@@ -232,6 +236,11 @@ func (r *reader) batchBranches(condition, text string, line int, s *scope) {
 		s.afterFailure(hasFailed, func() { r.batchCommand(text, line, s) })
 		return
 	}
+	if s.shell.nesting >= maxNesting {
+		return
+	}
+	s.shell.nesting++
+	defer func() { s.shell.nesting-- }()
 	inside, rest := block(inside, "(", ")")
 	s.afterFailure(hasFailed, func() { r.batchText(inside, line, s) })
 	if otherwise := windowsElse.FindString(rest); otherwise != "" {
