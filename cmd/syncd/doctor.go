@@ -37,17 +37,7 @@ Run it as root, so that it can check with the permissions of the daemon's user. 
 some requests to the provider, downloads 1 MiB at most, and with publish.s3 writes and
 removes a small object. The output holds no secret.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			result := doctor.Run(cmd.Context(), doctor.Options{
-				ConfigFile: a.ConfigFile(), User: user, Version: version(), Getenv: a.Getenv,
-				AddSecret: a.Secrets.Add, Rings: ringsOfIDs,
-				CheckFiles: func(cfg *config.Config, id config.Secret) error { return checkFiles(a, cfg, id) },
-				Connect: func(cfg *config.Config, id config.Secret, wrap func(doctor.Sign) doctor.Sign) (doctor.Source, error) {
-					return connectDoctor(a, cfg, id, wrap)
-				},
-				Status: func(ctx context.Context, cfg *config.Config) (report.Status, error) {
-					return cli.Ask(ctx, a, cfg, operation.Status, statusOnDisk(cfg))
-				},
-			})
+			result := runDoctor(cmd.Context(), a, user, nil)
 			if asJSON {
 				if err := a.PrintJSON(result); err != nil {
 					return err
@@ -67,6 +57,21 @@ removes a small object. The output holds no secret.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().StringVar(&user, "user", "", "check the permissions of this user (default: the daemon's)")
 	return cmd
+}
+
+// runDoctor makes all checks. show may be nil.
+func runDoctor(ctx context.Context, a *cli.App, user string, show func([]doctor.Finding)) doctor.Report {
+	return doctor.Run(ctx, doctor.Options{
+		ConfigFile: a.ConfigFile(), User: user, Version: version(), Getenv: a.Getenv,
+		AddSecret: a.Secrets.Add, Rings: ringsOfIDs, Show: show,
+		CheckFiles: func(cfg *config.Config, id config.Secret) error { return checkFiles(a, cfg, id) },
+		Connect: func(cfg *config.Config, id config.Secret, wrap func(doctor.Sign) doctor.Sign) (doctor.Source, error) {
+			return connectDoctor(a, cfg, id, wrap)
+		},
+		Status: func(ctx context.Context, cfg *config.Config) (report.Status, error) {
+			return cli.Ask(ctx, a, cfg, operation.Status, statusOnDisk(cfg))
+		},
+	})
 }
 
 // Someone waits for the doctor, so it gives up on a provider sooner than other commands.
@@ -110,11 +115,9 @@ func printDoctor(w io.Writer, result doctor.Report) {
 		if len(together[f.Text]) == 0 {
 			continue // it stands with an earlier check that says the same
 		}
-		fmt.Fprintf(w, "%-8s %s: %s\n", f.Severity, strings.Join(together[f.Text], ", "), f.Text)
+		f.Check = strings.Join(together[f.Text], ", ")
 		together[f.Text] = nil
-		if f.Next != "" {
-			fmt.Fprintf(w, "         next: %s\n", f.Next)
-		}
+		f.Print(w)
 	}
 	fmt.Fprintf(w, "\nsyncd %s with %s, user %s: failures %d, hints %d, skipped %d, ok %d\n", result.Version, result.Config, result.User,
 		count[doctor.Failure], count[doctor.Hint], count[doctor.Skipped], count[doctor.OK])

@@ -43,7 +43,7 @@ var mirrorCommands = []string{
 
 // linuxOnly are the commands of linuxCommands. They need systemd, /proc, permissions of
 // threads or the daemon's signals.
-var linuxOnly = []string{"run", "readers", "serve-id", "doctor"}
+var linuxOnly = []string{"run", "readers", "serve-id", "doctor", "setup"}
 
 // limit replaces the commands that the system lacks: their help and their error say so.
 func (s system) limit(root *cobra.Command) {

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/cmd/syncd/cli"
+	"syncd/cmd/syncd/setup"
 	"syncd/internal/config"
 )
 
@@ -11,7 +12,7 @@ var here = linux
 
 // linuxCommands are those that are built for Linux only.
 func linuxCommands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{runCommand(a), readersCommand(a), serveIDCommand(a), doctorCommand(a)}
+	return []*cobra.Command{runCommand(a), readersCommand(a), serveIDCommand(a), doctorCommand(a), setup.Command(a, runDoctor)}
 }
 
 // checkServers reads the files of the daemon's servers.

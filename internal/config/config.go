@@ -170,6 +170,11 @@ func Load(path string, env Environment) (*Config, error) { return loadFile(path,
 // yet.
 func LoadSource(path string, env Environment) (*Config, error) { return loadFile(path, env, true) }
 
+// ParseSource is LoadSource on a text that is not in its file yet.
+func ParseSource(path string, data []byte, env Environment) (*Config, error) {
+	return decode(path, data, env, true)
+}
+
 func loadFile(path string, env Environment, sourceOnly bool) (*Config, error) {
 	data, perm, err := document.ReadFile(path)
 	if err != nil {

@@ -508,7 +508,7 @@ func TestLoadRefusesUnreadableFiles(t *testing.T) {
 	large := filepath.Join(dir, "large.yaml")
 	must(t, os.WriteFile(large, []byte(minimal+strings.Repeat("#\n", 1<<19)), 0o600))
 	tests := []struct{ name, path, want string }{
-		{"absent", filepath.Join(dir, "absent"), "absent: cannot be read: no such file or directory; name the file with --config or $SYNCD_CONFIG, write one as in /usr/share/doc/syncd/examples/configs/syncd.yaml, or make one with `syncd config from-updater`; `syncd demo` needs none"},
+		{"absent", filepath.Join(dir, "absent"), "absent: cannot be read: no such file or directory; name the file with --config or $SYNCD_CONFIG, write one as in /usr/share/doc/syncd/examples/configs/syncd.yaml, or make one with `syncd setup` or `syncd config from-updater`; `syncd demo` needs none"},
 		{"directory", dir, ": cannot be read: not a regular file; name the file with --config or $SYNCD_CONFIG"},
 		{"over 1 MiB", large, "large.yaml: is larger than 1 MiB; check which file it is"},
 	}

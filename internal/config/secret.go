@@ -40,6 +40,15 @@ func (Secret) MarshalYAML() (any, error) { return redacted, nil }
 // part of so many words and numbers that it cannot be kept secret.
 const minSecret = 4
 
+// ParseID trims a Customer ID that a person gives, and checks that it can be one.
+func ParseID(text string) (Secret, error) {
+	id, f := parseSecret(text)
+	if f != nil {
+		return "", &document.Error{File: "Customer ID", Problem: f.Problem, Suggestion: f.Suggestion}
+	}
+	return id, nil
+}
+
 // parseSecret trims a Customer ID and checks that it can be one.
 func parseSecret(text string) (Secret, *document.Fault) {
 	text = strings.TrimSpace(text)

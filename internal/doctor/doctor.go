@@ -34,6 +34,8 @@ type Options struct {
 	Connect func(cfg *config.Config, id config.Secret, wrap func(Sign) Sign) (Source, error)
 	Rings   func(idsFile string) ([]string, error) // the ring of each id, "" for none
 	Status  func(ctx context.Context, cfg *config.Config) (report.Status, error)
+
+	Show func([]Finding) // is called after each check with what it found; nil for nothing
 }
 
 // Sign adds headers to a request.
@@ -173,6 +175,9 @@ func Run(ctx context.Context, options Options) Report {
 			causes[c.name] = c.name
 		}
 		all = append(all, found...)
+		if options.Show != nil {
+			options.Show(found)
+		}
 	}
 	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(a.Severity, b.Severity) })
 	return Report{

@@ -5,6 +5,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 
@@ -33,6 +34,14 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 	Text     string   `json:"text"`
 	Next     string   `json:"next"` // what to do; "" when there is nothing to do
+}
+
+// Print writes the finding with its next step.
+func (f Finding) Print(w io.Writer) {
+	fmt.Fprintf(w, "%-8s %s: %s\n", f.Severity, f.Check, f.Text)
+	if f.Next != "" {
+		fmt.Fprintf(w, "         next: %s\n", f.Next)
+	}
 }
 
 // blocks is true when checks that need this one make no sense.

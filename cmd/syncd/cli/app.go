@@ -74,6 +74,11 @@ func (a *App) LoadSource() (*config.Config, error) {
 	return config.LoadSource(a.ConfigFile(), a.environment())
 }
 
+// Draft reads a configuration that is not in its file yet. It may have no manifests.
+func (a *App) Draft(text string) (*config.Config, error) {
+	return config.ParseSource(a.ConfigFile(), []byte(text), a.environment())
+}
+
 // LoadAndWarn is Load for one-shot commands: it prints warnings to stderr.
 func (a *App) LoadAndWarn() (*config.Config, error) {
 	cfg, err := a.Load()

@@ -40,7 +40,7 @@ func unreadable(path string, err error) *Error {
 	next := "name the file with --config or $SYNCD_CONFIG"
 	switch {
 	case errors.Is(cause, fs.ErrNotExist):
-		next += ", write one as in " + example + ", or make one with `syncd config from-updater`; `syncd demo` needs none"
+		next += ", write one as in " + example + ", or make one with `syncd setup` or `syncd config from-updater`; `syncd demo` needs none"
 	case errors.Is(cause, fs.ErrPermission):
 		next = "run this as root, or let this user read it"
 	}
