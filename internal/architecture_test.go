@@ -55,6 +55,7 @@ var rooms = map[string][]string{
 	"hooks":      {". outbox", "event"},
 	"host":       {"command rate", "account claims clock unitfile"},
 	"manifest":   {"forecast layout", ".", "refusal"},
+	"metrics":    {". tracing"},
 	"mirror":     {"audit inventory readers staging", ".", "export scrub", "record"},
 	"report":     {"progress status", ".", "request"},
 	"syncer":     {".", "repair source", "adopt download lockfile"},

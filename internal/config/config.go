@@ -29,6 +29,7 @@ type Config struct {
 	Scrub           Scrub
 	HTTP            HTTP
 	Serve           Serve
+	Tracing         Tracing
 	Publish         Publish
 	Election        Election
 	Services        Services
@@ -314,6 +315,7 @@ func (d *decoder) config(root *document.Node) *Config {
 		"scrub":            document.Keys(c.Scrub.table()),
 		"http":             document.Keys(d.http(&c.HTTP)),
 		"serve":            d.serve(&c.Serve),
+		"tracing":          document.Keys(c.Tracing.table()),
 		"publish":          d.publish(&c.Publish),
 		"election":         document.Keys(c.Election.table()),
 		"services":         document.Keep(&services),
@@ -328,6 +330,7 @@ func (d *decoder) config(root *document.Node) *Config {
 	})
 	d.checkSource(&c.Source)
 	d.checkPublish(c)
+	c.Tracing.check(d.Decoder)
 	d.services(&c.Services, c.Source, services)
 	c.Manifests = d.manifests(manifests, Manifest{Release: manifest.Latest, Schedule: c.Schedule, Activate: c.Activate, Gate: c.Gate})
 	c.Views = d.views(views, c)

@@ -433,6 +433,9 @@ func TestLoadReportsEveryProblemWithItsPosition(t *testing.T) {
 
 		{"service unknown", top("services: {liszt: {url: 'https://h'}}"), []string{"5:12 services.liszt: unknown key"}},
 		{"service jsonp elsewhere", top("services: {list: {jsonp_url: 'https://h'}}"), []string{"5:19 services.list.jsonp_url: unknown key"}},
+		{"tracing plain", top("tracing: {endpoint: 'http://collector:4318'}"), []string{"5:21 tracing.endpoint: plain http to a host that is not loopback is insecure"}},
+		{"tracing secret", top("tracing: {endpoint: 'https://user:secret@h'}"), []string{"5:21 tracing.endpoint: has a user, a password or a query"}},
+		{"tracing no url", top("tracing: {endpoint: 'collector:4318'}"), []string{"5:21 tracing.endpoint: is not an http or https URL"}},
 		{"service insecure", top("services: {list: {url: 'http://h'}}"), []string{"5:24 services.list.url: plain http to a host that is not loopback is insecure: the Customer ID would travel unencrypted"}},
 		{"service with the id", top("services: {autocomplete: {jsonp_url: 'https://h?id=1'}}"), []string{"5:38 services.autocomplete.jsonp_url: its query holds the Customer ID's parameter"}},
 		{"service both ids", top("services: {list: {customer_id: abcd, customer_id_file: b}}"), []string{"5:56 services.list.customer_id_file: customer_id is set too"}},

@@ -39,6 +39,10 @@ func (d *Daemon) configure(before *config.Config) error {
 		d.log.Warn().Msg("listen, public_url, web_config and ids_file of serve take effect at a restart: the old values stay in force")
 		cfg.Serve = cfg.Serve.WithServer(before.Serve)
 	}
+	if !reflect.DeepEqual(cfg.Tracing, before.Tracing) {
+		d.log.Warn().Msg("tracing takes effect at a restart: the old value stays in force")
+		cfg.Tracing = before.Tracing
+	}
 	return d.engine.Configure(cfg)
 }
 

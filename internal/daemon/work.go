@@ -63,6 +63,9 @@ func (d *Daemon) logSync(op operation.Work[request.Sync, report.Sync]) func(cont
 		}
 		event.Str("trigger", req.Trigger).Int("generation", result.Generation).Bool("changed", result.Changed).
 			Float64("seconds", time.Since(started).Seconds()).Array("manifests", manifestFields(result))
+		if result.TraceID != "" {
+			event.Str("trace_id", result.TraceID)
+		}
 		if len(result.Views) > 0 {
 			event.Array("views", viewFields(result))
 		}

@@ -24,6 +24,7 @@ import (
 	"syncd/internal/host/claims"
 	"syncd/internal/host/rate"
 	"syncd/internal/metrics"
+	"syncd/internal/metrics/tracing"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/audit"
 	"syncd/internal/mirror/staging"
@@ -43,7 +44,8 @@ type Options struct {
 	Log       zerolog.Logger
 	Registry  *prometheus.Registry
 	Version   string
-	Built     time.Time               // zero when not known
+	Built     time.Time // zero when not known
+	Tracing   *tracing.Tracer
 	AddSecret func(customerID string) // called with each Customer ID before its first use, so that output is redacted
 }
 
@@ -77,6 +79,7 @@ type Engine struct {
 // the state database. It fails with *flock.HeldError when another process holds
 // the lock. The caller must call Close.
 func Open(cfg *config.Config, options Options) (*Engine, error) {
+	options.Log = tracing.Log(options.Log)
 	warn := func(message string) { options.Log.Warn().Msg(message) }
 	disk := &durable.Disk{Warn: warn} // one, so that it warns once
 	m, err := mirror.Open(cfg.DataDir, disk)

@@ -40,7 +40,7 @@ type Hooks struct {
 // open makes the outbox and the runner of the hooks. start gives them hooks.
 func (h *Hooks) open() {
 	h.runner = hooks.New(hooks.Config{
-		Store: h.store, Metrics: h.metrics, Log: h.options.Log,
+		Store: h.store, Metrics: h.metrics, Log: h.options.Log, Tracing: h.options.Tracing,
 		Sender: hooks.Sender{
 			UserAgent: "syncd/" + h.options.Version,
 			Environ: func() []string {

@@ -52,7 +52,7 @@ func (r *retries) log(manifest, problem string, t transport.Trouble) {
 	if !isDue {
 		return
 	}
-	line := r.hooks.options.Log.Info().Str("manifest", manifest).Int("attempt", t.Attempt).Time("since", t.Since).Str("error", problem)
+	line := r.hooks.options.Log.Info().Ctx(r.progress.ContextOf(manifest)).Str("manifest", manifest).Int("attempt", t.Attempt).Time("since", t.Since).Str("error", problem)
 	if t.Next.IsZero() {
 		line.Msg("a request to the provider has no answer yet")
 		return

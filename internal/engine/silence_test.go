@@ -16,7 +16,7 @@ func TestASyncThatDoesNotMoveIsSeen(t *testing.T) {
 		e := w.open()
 		defer e.Close()
 		must(t, e.Alive())
-		defer e.progress.Begin("schedule", time.Now(), []string{"one"})()
+		defer e.progress.Begin(t.Context(), "schedule", time.Now(), []string{"one"})()
 		e.progress.SetPhase("one", report.PhaseDownloading)
 		time.Sleep(time.Hour) // nothing is asked of the provider
 		must(t, e.Alive())

@@ -11,6 +11,7 @@ import (
 	"syncd/internal/downstream/objectstore"
 	"syncd/internal/downstream/publisher"
 	"syncd/internal/host/rate"
+	"syncd/internal/metrics/tracing"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
@@ -95,7 +96,9 @@ func (u uploads) upload(ctx context.Context) *report.Upload {
 	if p == nil {
 		return nil
 	}
+	ctx, span := tracing.Start(ctx, "upload", "")
 	done, err := p.Upload(ctx, publisher.Request{})
+	span.End(err)
 	if err != nil && ctx.Err() != nil {
 		return nil // this process ends: the next sync publishes
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"syncd/internal/host/claims"
+	"syncd/internal/metrics/tracing"
 	"syncd/internal/mirror/export"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -17,6 +18,7 @@ import (
 // Manifests that are in a sync of another request follow as soon as they are free. A dry
 // run waits for none.
 func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync, err error) {
+	tracing.Of(ctx).Set(tracing.Trigger, req.Trigger)
 	names, err := e.namesOf(req)
 	if err != nil {
 		return report.Sync{}, err

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"syncd/internal/disk/space"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/manifest/refusal"
+	"syncd/internal/metrics/tracing"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/export"
 	"syncd/internal/report"
@@ -118,6 +120,7 @@ func (a *application) run(ctx context.Context) (err error) {
 		return err
 	}
 	a.tree.showManifests(*record, a.outcome)
+	record.News.Trace = tracing.Parent(ctx)
 	return a.op.Recorded(errors.Join(err, a.tree.commit(*record)))
 }
 
@@ -131,11 +134,26 @@ func (a *application) publish(ctx context.Context) error {
 		if a.isEmpty() {
 			return nil
 		}
-		_, err := a.tree.Mirror.Publish(ctx, a.outcome.Change)
+		err := a.swap(ctx)
 		if err == nil || !a.leaveBroken(err) {
 			return space.RefuseIfFull(err)
 		}
 	}
+}
+
+// swap publishes the change, in a span of its own.
+func (a *application) swap(ctx context.Context) error {
+	ctx, span := tracing.Start(ctx, "publish", "")
+	made, err := a.tree.Mirror.Publish(ctx, a.outcome.Change)
+	var names, releases []string
+	for _, record := range a.outcome.Change.Set {
+		names, releases = append(names, record.Manifest), append(releases, string(record.Release))
+	}
+	span.Set(tracing.Manifest, strings.Join(names, ","))
+	span.Set(tracing.Release, strings.Join(releases, ","))
+	span.SetNumber(tracing.Generation, int64(made.Number))
+	span.End(err)
+	return err
 }
 
 // isEmpty is true if nothing is left to publish. Views alone are published only by a sync,

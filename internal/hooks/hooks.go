@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"syncd/internal/metrics/tracing"
 	"syncd/internal/store"
 )
 
@@ -57,6 +58,7 @@ type Config struct {
 	Metrics Observer
 	Log     zerolog.Logger
 	Sender  Sender
+	Tracing *tracing.Tracer
 }
 
 // Runner runs the workers. Its methods are safe for concurrent use.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"syncd/internal/hooks/event"
+	"syncd/internal/metrics/tracing"
 	"syncd/internal/store"
 )
 
@@ -143,7 +145,7 @@ func (w *worker) run() {
 func (w *worker) deliver(d store.Delivery) {
 	var err error
 	if d.Number != w.made {
-		err = w.runner.send(w.ctx, w.current(), d)
+		err = w.attempt(d)
 	}
 	if err != nil && w.ctx.Err() != nil {
 		return
@@ -159,6 +161,19 @@ func (w *worker) deliver(d store.Delivery) {
 		return
 	}
 	w.pause()
+}
+
+// attempt makes one attempt, in a span of the trace that the event belongs to.
+func (w *worker) attempt(d store.Delivery) error {
+	ctx, span := w.runner.cfg.Tracing.Resume(w.ctx, d.Trace, "hook", d.Manifest)
+	if about, err := event.Parse(d.Body); err == nil && span != nil {
+		span.Set(tracing.Release, about.Release)
+	}
+	span.Set(tracing.Hook, w.id)
+	span.Set(tracing.Event, d.Event)
+	err := w.runner.send(ctx, w.current(), d)
+	span.End(err)
+	return err
 }
 
 func (w *worker) noteSuccess(d store.Delivery) {

@@ -8,6 +8,7 @@ type Progress struct {
 	Syncing   bool               `json:"syncing"`
 	Trigger   string             `json:"trigger,omitempty"`
 	StartedAt time.Time          `json:"started_at,omitzero"`
+	TraceID   string             `json:"trace_id,omitempty"` // of that sync; "" while tracing is off
 	Manifests []ManifestProgress `json:"manifests,omitempty"`
 
 	StuckSince map[string]time.Time `json:"-"`               // by manifest: since when the provider sends nothing

@@ -31,6 +31,8 @@ type Sync struct {
 	Space *Space `json:"space,omitempty"` // after a dry run that would change something
 
 	Upload *Upload `json:"publication,omitempty"` // to object storage; nil if none is configured
+
+	TraceID string `json:"trace_id,omitempty"` // of the trace that a collector got; "" while tracing is off
 }
 
 // Space is what a sync needs of the disk, and what it makes go.

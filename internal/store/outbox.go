@@ -33,6 +33,7 @@ type Delivery struct {
 	TriedAt  time.Time       `json:"tried_at,omitzero"`
 	Error    string          `json:"error,omitempty"`  // of the last attempt
 	GaveUp   time.Time       `json:"gave_up,omitzero"` // when it was given up
+	Trace    string          `json:"trace,omitempty"`  // that the attempts belong to, by package tracing; "" for none
 }
 
 // Notified is the state of a manifest that the events so far describe.

@@ -22,7 +22,7 @@ func (s *Syncer) Adopt(ctx context.Context, req request.Adopt) (report.Adoption,
 		return report.Adoption{}, err
 	}
 	defer folder.Close()
-	defer s.progress.Begin(request.TriggerAdopt, time.Now(), []string{req.Folder})()
+	defer s.progress.Begin(ctx, request.TriggerAdopt, time.Now(), []string{req.Folder})()
 	r, err := s.start(ctx, request.Sync{Manifests: req.Manifests, Demand: true, DryRun: true})
 	if err != nil {
 		return report.Adoption{}, err

@@ -34,12 +34,17 @@ func (a asking) ask(ctx context.Context) error {
 		return err
 	}
 	ctx = a.job.entry.Context(ctx)
-	if err := a.choose(ctx); err != nil { // asks ManifestReleases, one request
+	if err := a.traced(ctx, "poll", a.choose); err != nil { // asks ManifestReleases, one request
 		return err
 	}
 	if err := a.waitAfterFailure(); err != nil {
 		return err
 	}
+	return a.traced(ctx, "questions", a.askAll)
+}
+
+// askAll asks what a poll with news must know.
+func (a asking) askAll(ctx context.Context) error {
 	found, err := a.list(ctx) // asks Manifest, one request; Hash of every file, and Metadata of the surely new ones
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
+	"syncd/internal/metrics/tracing"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
@@ -22,6 +23,7 @@ import (
 type job struct {
 	target  golive.Target
 	entry   *source.Entry
+	span    *tracing.Span    // until the outcome is recorded
 	staged  staging.Revision // when the sync began
 	changed chan struct{}    // the run's
 	kept    int              // files in memory; guarded by the mu of Shared

@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"syncd/internal/golive/room"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"
+	"syncd/internal/metrics/tracing"
 	"syncd/internal/report"
 	"syncd/internal/store"
 	"syncd/internal/syncer/download"
@@ -194,10 +196,12 @@ func (w wave) saveWanted() {
 // content.
 func (w wave) download(ctx context.Context) {
 	jobs := openJobs(w.jobs)
-	orders := make([]*download.Order, len(jobs))
+	orders, spans := make([]*download.Order, len(jobs)), make([]*tracing.Span, len(jobs))
 	for i, j := range jobs {
 		w.progress.SetPhase(j.target.Name, report.PhaseDownloading)
-		begun, end := j.begin(ctx)
+		var within context.Context
+		within, spans[i] = j.startSpan(ctx, "files")
+		begun, end := j.begin(within)
 		defer end()
 		orders[i] = begun.order(j.plan())
 	}
@@ -206,7 +210,8 @@ func (w wave) download(ctx context.Context) {
 	barriers := w.barriers(jobs)
 	for i, j := range jobs {
 		group.Go(func() error {
-			err := batch.Obtain(ctx, orders[i])
+			err := batch.Obtain(spans[i].In(ctx), orders[i])
+			spans[i].End(cmp.Or(err, j.ended().err))
 			if err == nil {
 				w.obtainReplaced(ctx, j)
 			}

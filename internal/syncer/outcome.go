@@ -126,6 +126,7 @@ func (s *saver) Save(record *golive.Commit, p *golive.Publication) {
 	for _, j := range s.jobs {
 		j.markRecorded()
 		j.outcome = r.reportJob(j)
+		j.endSpan()
 		r.unlisted = append(r.unlisted, j.outcome)
 		s.tell(j, &record.News)
 		isNews = s.recordJob(j, now, changes) || isNews

@@ -122,7 +122,9 @@ func (r *run) judge(ctx context.Context, j *job) {
 		return
 	}
 	r.progress.SetPhase(j.target.Name, report.PhaseGating)
+	ctx, span := j.startSpan(ctx, "gate")
 	asked, err := r.tree.Judge(ctx, &candidate{asking{r, j}}, func() []mirror.Record { return r.mates(j) })
+	span.End(err)
 	switch {
 	case ctx.Err() != nil:
 	case refusal.ReasonOf(err) == refusal.Gate && !asked: // hooks were told

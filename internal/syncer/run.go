@@ -50,12 +50,15 @@ type run struct {
 func (r *run) end() {
 	r.cfg.Shared.end(r)
 	r.endProgress()
+	for _, j := range r.unrecorded() {
+		j.endSpan()
+	}
 }
 
 func (r *run) inParallel(ctx context.Context, jobs []*job, do func(context.Context, *job)) {
 	var group sync.WaitGroup
 	for _, j := range jobs {
-		group.Go(func() { do(ctx, j) })
+		group.Go(func() { do(j.span.In(ctx), j) })
 	}
 	group.Wait()
 }

@@ -39,7 +39,7 @@ func TestSizesThatWouldOverflowAreRefused(t *testing.T) {
 	shared := NewShared()
 	r := New(Config{Shared: shared, Directory: golive.NewDirectory(func() error { return nil }, shared), Config: golive.Config{
 		Mirror: m, Store: s, Staging: room, Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Probes{}),
-	}}, &progress.Tracker{}).newRun(request.Sync{}, nil)
+	}}, &progress.Tracker{}).newRun(t.Context(), request.Sync{}, nil)
 	for _, size := range []int64{1 << 50, 1 << 60} {
 		p := &planned{sizes: map[manifest.Digest]int64{}}
 		for i := range 8192 { // of 1<<50 bytes: 1<<63 in all

@@ -10,6 +10,7 @@ import (
 	"syncd/internal/downstream/rings"
 	"syncd/internal/golive"
 	"syncd/internal/host/clock"
+	"syncd/internal/metrics/tracing"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/progress"
@@ -127,7 +128,7 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	if err := s.tree.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	r := s.newRun(req, lock)
+	r := s.newRun(ctx, req, lock)
 	r.views = s.tree.ConfiguredViews()
 	r.plannedBefore = planned
 	current := s.cfg.Mirror.Current()
@@ -135,30 +136,31 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 		active, served := current.Records[t.Name]
 		j := &job{target: t.With(active.Orders), state: states[t.Name], active: active, served: served, staged: s.cfg.Staging.Get(t.Name), changed: r.changed}
 		j.entry = r.source.Entry(r.questionOf(j))
+		_, j.span = tracing.Start(ctx, "manifest", t.Name)
 		r.jobs = append(r.jobs, j)
 	}
 	if !req.DryRun {
 		s.cfg.Shared.begin(r)
 	}
-	r.endProgress = r.progress.Begin(req.Trigger, r.started, targets.Names())
+	r.endProgress = r.progress.Begin(ctx, req.Trigger, r.started, targets.Names())
 	return r, nil
 }
 
-func (s *Syncer) newRun(req request.Sync, lock *lockfile.File) *run {
-	now, tracker := time.Now(), s.progress
-	if req.DryRun { // a sync of the same manifest may run beside it
+func (s *Syncer) newRun(ctx context.Context, req request.Sync, lock *lockfile.File) *run {
+	now, tracker, cfg := time.Now(), s.progress, s.cfg
+	cfg.Log = cfg.Log.With().Ctx(ctx).Logger() // its lines name the trace
+	if req.DryRun {                            // a sync of the same manifest may run beside it
 		tracker = &progress.Tracker{}
 	}
 	return &run{
-		cfg: &s.cfg, tree: s.tree, req: req, started: now, changed: make(chan struct{}, 1),
+		cfg: &cfg, tree: s.tree, req: req, started: now, changed: make(chan struct{}, 1),
 		progress: tracker, deadlines: &s.deadlines, session: s.tree.Inventory.NewSession(), downloads: s.downloads,
-		source: s.source(req, lock, tracker),
+		source: s.source(&cfg, req, lock, tracker),
 	}
 }
 
 // source is where a sync gets its manifests from.
-func (s *Syncer) source(req request.Sync, lock *lockfile.File, tracker *progress.Tracker) *source.Source {
-	c := &s.cfg
+func (s *Syncer) source(c *Config, req request.Sync, lock *lockfile.File, tracker *progress.Tracker) *source.Source {
 	return source.New(source.Config{
 		Provider: c.Provider, Bucket: c.Bucket, Lockfile: lock, URL: c.Source, Algorithm: c.Algorithm, Follower: c.Follower,
 		Describe: c.Describe && !req.DryRun, Slots: s.requests, Progress: tracker, Log: c.Log,

@@ -8,7 +8,7 @@ import (
 )
 
 // ask asks everything about a manifest until there is a plan.
-func (r *run) ask(ctx context.Context, j *job) { j.finish(asking{r, j}.ask(ctx)) }
+func (r *run) ask(ctx context.Context, j *job) { j.finish(asking{r, j}.ask(j.span.In(ctx))) }
 
 // inWaves asks about all manifests in parallel, and fetches them in waves. Mostly there
 // is one wave. When the questions of a manifest take long, the others go on without it

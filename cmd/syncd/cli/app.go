@@ -11,6 +11,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/host/unitfile"
+	"syncd/internal/metrics/tracing"
 	"syncd/internal/report"
 	"syncd/internal/ui/terminal"
 )
@@ -38,6 +39,7 @@ type App struct {
 
 	options Options
 	endings []func()
+	tracer  *tracing.Tracer // nil while tracing is off
 }
 
 // New returns an App whose outputs show no secret that it has read.
@@ -59,6 +61,7 @@ func (a *App) End() {
 	for _, end := range a.endings {
 		end()
 	}
+	a.tracer.Close()
 }
 
 // UserAgent is how commands name themselves to servers.

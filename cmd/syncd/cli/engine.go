@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +17,7 @@ import (
 	"syncd/internal/disk/flock"
 	"syncd/internal/engine"
 	"syncd/internal/engine/operation"
+	"syncd/internal/metrics/tracing"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/status"
@@ -124,7 +126,24 @@ func (a *App) OpenEngine(cfg *config.Config, log zerolog.Logger, registry *prome
 	if err := CheckPrograms(cfg); err != nil {
 		return nil, err
 	}
-	return engine.Open(cfg, engine.Options{Log: log, Registry: registry, Version: a.options.Version, Built: a.options.Built, AddSecret: a.Secrets.Add})
+	return engine.Open(cfg, engine.Options{Log: log, Registry: registry, Version: a.options.Version, Built: a.options.Built, AddSecret: a.Secrets.Add, Tracing: a.tracing(cfg, log)})
+}
+
+// tracing sends traces until the process ends.
+func (a *App) tracing(cfg *config.Config, log zerolog.Logger) *tracing.Tracer {
+	if a.tracer == nil {
+		a.tracer = tracing.New(tracing.Config{Endpoint: cfg.Tracing.Endpoint, Getenv: a.Getenv, Version: a.options.Version, Clean: a.clean, Log: log})
+	}
+	return a.tracer
+}
+
+// maxTraced limits a text of a trace, in bytes.
+const maxTraced = 2 << 10
+
+// clean makes one printable line of a text, without secrets.
+func (a *App) clean(text string) string {
+	text = report.OneLine(string(a.Secrets.redactText([]byte(text))))
+	return strings.ToValidUTF8(text[:min(len(text), maxTraced)], "")
 }
 
 // StateDir is the state folder of a data directory.

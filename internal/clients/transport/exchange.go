@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"syncd/internal/manifest/refusal"
+	"syncd/internal/metrics/tracing"
 )
 
 // Do sends a request, retries transient faults and returns the whole body. The body
@@ -34,11 +35,35 @@ func (c *Client) Do(ctx context.Context, req Request) (res *Response, body []byt
 // attempt; any other error of read ends the request and is returned unchanged.
 func (c *Client) Read(ctx context.Context, req Request, read func(*Response) error) error {
 	ctx = withSubject(ctx)
-	attempt := func(func()) error { return c.exchange(ctx, &req, read) }
-	if req.Once {
-		return attempt(nil)
+	ctx, span := tracing.Start(ctx, "question", "")
+	resends := int64(-1)
+	attempt := func(func()) error {
+		resends++
+		return c.exchange(ctx, &req, read)
 	}
-	return c.Retry(ctx, req.Endpoint, attempt)
+	var err error
+	if req.Once {
+		err = attempt(nil)
+	} else {
+		err = c.Retry(ctx, req.Endpoint, attempt)
+	}
+	if span != nil {
+		c.endSpan(ctx, span, req.Endpoint, resends, err)
+	}
+	return err
+}
+
+// endSpan ends the span of a question. Its error has no Customer ID.
+func (c *Client) endSpan(ctx context.Context, span *tracing.Span, endpoint string, resends int64, err error) {
+	span.Set(tracing.Manifest, subjectOf(ctx).name)
+	span.Set(tracing.Endpoint, endpoint)
+	if resends > 0 {
+		span.SetNumber(tracing.Resends, resends)
+	}
+	if failed, ok := errors.AsType[*Error](err); ok && failed.Status > 0 {
+		span.SetNumber(tracing.Status, int64(failed.Status))
+	}
+	span.End(err)
 }
 
 // exchange sends a request once and reads the body. It gives a slow body up after the

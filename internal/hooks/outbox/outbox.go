@@ -69,6 +69,8 @@ type News struct {
 
 	// Republished are manifests whose served release has other bytes now.
 	Republished []string
+
+	Trace string // of the work that the news is about, by package tracing; "" for none
 }
 
 // Commit saves changes with the events that follow from served and from news.

@@ -134,7 +134,7 @@ func (t *transaction) add(e event.Event) error {
 			continue
 		}
 		gaveUp, err := t.box.Append(store.Delivery{
-			Hook: s.Hook, ID: e.ID, Event: string(e.Kind), Manifest: e.Data.Manifest, Body: body, At: e.At, Since: e.At,
+			Hook: s.Hook, ID: e.ID, Event: string(e.Kind), Manifest: e.Data.Manifest, Body: body, At: e.At, Since: e.At, Trace: t.news.Trace,
 		})
 		if err != nil {
 			return err

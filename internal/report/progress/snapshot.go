@@ -3,6 +3,7 @@ package progress
 import (
 	"time"
 
+	"syncd/internal/metrics/tracing"
 	"syncd/internal/report"
 )
 
@@ -17,7 +18,7 @@ func (t *Tracker) Snapshot() report.Progress {
 	}
 	for i, running := range t.syncs {
 		if i == 0 {
-			s.Trigger, s.StartedAt = running.trigger, running.started
+			s.Trigger, s.StartedAt, s.TraceID = running.trigger, running.started, tracing.ID(running.context)
 		}
 		for _, m := range running.manifests {
 			s.Manifests = append(s.Manifests, t.manifestLocked(m, now))

@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ type Tracker struct {
 type syncState struct {
 	trigger   string
 	started   time.Time
+	context   context.Context // for its log lines
 	manifests []*manifestState
 }
 
@@ -36,8 +38,8 @@ type manifestState struct {
 
 // Begin starts a sync of the named manifests, all of them waiting. The caller must
 // call end.
-func (t *Tracker) Begin(trigger string, started time.Time, manifests []string) (end func()) {
-	s := &syncState{trigger: trigger, started: started}
+func (t *Tracker) Begin(ctx context.Context, trigger string, started time.Time, manifests []string) (end func()) {
+	s := &syncState{trigger: trigger, started: started, context: ctx}
 	for _, name := range manifests {
 		s.manifests = append(s.manifests, &manifestState{ManifestProgress: report.ManifestProgress{Name: name, Phase: report.PhaseWaiting}})
 	}
@@ -84,6 +86,20 @@ func (t *Tracker) SetBytes(manifest string, bytes int64) {
 // AddDone counts one content of the given size as downloaded.
 func (t *Tracker) AddDone(manifest string, bytes int64) {
 	t.update(manifest, func(m *manifestState) { m.FilesDone, m.BytesDone = m.FilesDone+1, m.BytesDone+bytes })
+}
+
+// ContextOf is the context of the sync that a manifest is in, for log lines about it.
+func (t *Tracker) ContextOf(manifest string) context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.syncs {
+		for _, m := range s.manifests {
+			if m.Name == manifest && m.Phase != report.PhaseDone {
+				return s.context
+			}
+		}
+	}
+	return context.Background()
 }
 
 func (t *Tracker) update(manifest string, change func(*manifestState)) {

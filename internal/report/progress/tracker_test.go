@@ -14,7 +14,7 @@ const mib = 1 << 20
 func TestSpeedCountsOnlyReceivedBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p Tracker
-		defer p.Begin("start", time.Now(), []string{"data"})()
+		defer p.Begin(t.Context(), "start", time.Now(), []string{"data"})()
 		p.SetFiles("data", 1)
 		p.SetBytes("data", 1000*mib)
 		p.SetPhase("data", report.PhaseDownloading)
@@ -39,7 +39,7 @@ func TestSpeedCountsOnlyReceivedBytes(t *testing.T) {
 func TestUnknownSizesHaveNoTimeLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p Tracker
-		defer p.Begin("start", time.Now(), []string{"data"})()
+		defer p.Begin(t.Context(), "start", time.Now(), []string{"data"})()
 		p.SetPhase("data", report.PhaseDownloading)
 		d := p.StartDownload("data", "a.dat", -1)
 		time.Sleep(time.Second)

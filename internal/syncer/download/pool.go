@@ -9,6 +9,7 @@ import (
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 	"syncd/internal/metrics"
+	"syncd/internal/metrics/tracing"
 	"syncd/internal/report/progress"
 	"syncd/internal/verify"
 )
@@ -83,7 +84,11 @@ func (d *Downloader) fetch(ctx context.Context, name string, file manifest.File,
 		download: d.Progress.StartDownload(name, file.Path, size), metadataSize: size, size: size,
 	}
 	defer w.download.Finish()
-	fetched, err := d.Fetcher.Fetch(transport.About(ctx, name), file, size, w)
+	ctx, span := tracing.Start(transport.About(ctx, name), "file", name)
+	span.Set(tracing.Path, file.Path)
+	fetched, err := d.Fetcher.Fetch(ctx, file, size, w)
+	span.SetNumber(tracing.Bytes, fetched.Object.Size)
+	span.End(err)
 	if err != nil {
 		return verify.Proven{}, fmt.Errorf("fetch %s: %w", file.Path, space.RefuseIfFull(err))
 	}

@@ -72,7 +72,7 @@ const maxNamed = 10
 // its object if that is whole, else by a proven copy from the provider. Only the
 // replacement waits for the turn.
 func (r *Repairer) Repair(ctx context.Context, req request.Verify) (report.Verification, error) {
-	defer r.progress.Begin(request.TriggerRepair, time.Now(), nil)()
+	defer r.progress.Begin(ctx, request.TriggerRepair, time.Now(), nil)()
 	ctx, end := transport.WithPoll(ctx)
 	defer end()
 	if err := r.tree.Mirror.Generations.Intact(); err != nil {
