@@ -69,7 +69,7 @@ func TestStatusSaysWhatIsPublished(t *testing.T) {
 	daemon.Logged("sync")
 	e2e.Same(p.Host, "failing since, as a metric", failed.FailingSince.UnixMilli(), milliseconds(daemon, "syncd_publish_failing_since_timestamp_seconds"))
 	_, page := daemon.Get("/")
-	p.Contains("page", page, `<h2 id="publish">Object storage</h2>`, "followers keep generation 1", "<title>(1) syncd</title>")
+	p.Contains("page", page, `<h2 id="publish">Object storage</h2>`, "followers keep generation 1", "<title>1 of 1 current, bucket failed – syncd</title>")
 	p.front.Answer(nil)
 	daemon.Signal(syscall.SIGUSR1)
 	daemon.LoggedTimes("sync", 2)

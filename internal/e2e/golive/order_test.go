@@ -1,6 +1,7 @@
 package golive_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -37,6 +38,33 @@ func TestHeldAndStagedSaysWhatEndsTheWait(t *testing.T) {
 	h.Contains("explain", h.Expect(0, "explain", "m").Stdout, "goes live with `syncd activate m`")
 	h.Expect(0, "activate", "m")
 	e2e.Same(h, "group", "m october n october", h.ServedContent("m")+" "+h.ServedContent("n"))
+}
+
+func TestRollbackAndHoldByTheAPI(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t, "m")
+	h.Month("m", "2026.09", "september")
+	h.Sync(0)
+	h.Month("m", "2026.10", "october")
+	p := h.SyncedDaemon()
+	e2e.Same(h, "before", "october", h.ServedContent("m"))
+	post := func(path, body string, want int) {
+		h.Helper()
+		code, text := p.Request(http.MethodPost, "/api/v1/"+path, body)
+		e2e.Same(h, path+" "+body+" "+text, want, code)
+	}
+	post("rollback", `{"manifests": ["m"], "generation": 1}`, http.StatusAccepted)
+	p.Logged("rollback")
+	e2e.Same(h, "after the rollback", "september", h.ServedContent("m"))
+	post("hold", `{"manifests": ["m"], "for": "24h"}`, http.StatusAccepted)
+	p.Logged("hold")
+	h.Contains("explain", h.Expect(0, "explain").Stdout, "held at 2026.09 by `syncd hold` until")
+	post("hold", `{"manifests": ["m"], "for": "0s"}`, http.StatusAccepted)
+	p.LoggedTimes("hold", 2)
+	h.Contains("explain", h.Expect(0, "explain").Stdout, "held at 2026.09 after a rollback from 2026.10")
+	post("hold", `{"for": "24h"}`, http.StatusBadRequest)
+	post("rollback", `{"manifests": ["other"]}`, http.StatusNotFound)
+	p.Terminate()
 }
 
 func TestPinHoldAndSkipByCommandWithAndWithoutADaemon(t *testing.T) {

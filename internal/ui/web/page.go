@@ -53,6 +53,7 @@ type page struct {
 type card struct {
 	report.ManifestStatus
 	Badge      badge
+	Known      badge      // for the verdict
 	Open       bool       // unfolded, because someone should look
 	Says       string     // what the badge does not say yet; "" for nothing
 	LastError  string     // unless the banner shows it
@@ -79,7 +80,7 @@ func (c card) ShowsNewest() bool {
 
 // ShowsSuccess is true when the last check was no success.
 func (c card) ShowsSuccess() bool {
-	return c.SyncedAt != nil && (c.CheckedAt == nil || !c.SyncedAt.Equal(*c.CheckedAt))
+	return c.SyncedAt != nil && (c.CheckedAt == nil || c.CheckedAt.Sub(*c.SyncedAt) >= time.Minute)
 }
 
 // before is the revision that a manifest had before the served one.
@@ -174,7 +175,7 @@ func (p *pages) gather(query url.Values) (page, error) {
 		Fleet: cardOfFleet(p.source.Followers(maxFollowers)),
 	}
 	for _, m := range status.Manifests {
-		c := cardOf(m, badgeOf(status, m, now), status.Damage, now)
+		c := cardOf(m, badgeOf(status, m), status.Damage, now)
 		if p := view.Provider; p != nil && p.NextAt != nil && c.NextTry != nil && p.NextAt.Equal(*c.NextTry) {
 			c.NextTry = nil // the banner shows it
 		}
@@ -213,11 +214,12 @@ func note(query url.Values, status report.Status) string {
 }
 
 func cardOf(m report.ManifestStatus, b badge, damage string, now time.Time) card {
-	c := card{ManifestStatus: m, Badge: b, Open: b.Level == bad || b.Level == warn}
+	c := card{ManifestStatus: m, Badge: b, Known: knownBadge(m, b)}
+	c.Open = b.Level == bad || b.Level == warn && (retryOf(m) == nil || c.Known.Level != good) // the banner tells of the retry
 	if damage == "" && m.Brief != "up to date with "+m.Release && m.Brief != "the last sync failed" {
 		c.Says = m.Brief
 	}
-	if m.UnreachableSince == nil && m.Error != damage {
+	if m.Error != damage && (m.UnreachableSince == nil || m.Reason != "") {
 		c.LastError = m.Error
 	}
 	if m.Progress == nil {

@@ -30,6 +30,15 @@ type scene struct {
 	disk    report.DiskUse
 	fleet   *report.FleetStatus
 	wanted  []request.Sync
+
+	discarded []string
+}
+
+func (s *scene) TriggerActivation(_ context.Context, req request.Activate) error {
+	if req.Discard {
+		s.discarded = append(s.discarded, req.Names...)
+	}
+	return nil
 }
 
 func (s *scene) Status() (report.Status, error)      { return s.status, nil }
@@ -223,7 +232,7 @@ func TestPageShowsFailedDeliveries(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	handlerOf(s).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/", nil))
-	for _, want := range []string{"<h2>Hooks</h2>", "status &lt;500&gt;", "waiting events: 3", "https://ops.example", "/usr/bin/reload-geo", "2 current, 1 hook fails"} {
+	for _, want := range []string{"<h2 id=\"hooks\">Hooks</h2>", "status &lt;500&gt;", "waiting events: 3", "https://ops.example", "/usr/bin/reload-geo", "2 current, 1 hook fails"} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -454,6 +463,34 @@ func TestBrowserShowsASyncThatStartsRightAfterThePageIsMade(t *testing.T) {
 	t.Cleanup(site.Close)
 	b.visit(site.URL)
 	b.until("the progress bar appears", `document.querySelector("progress") !== null`)
+}
+
+func TestBrowserCopiesACommandAndKeepsAQuestionOpen(t *testing.T) {
+	t.Parallel()
+	b := openBrowser(t)
+	s := scenes()["ready"]
+	site := httptest.NewServer(handlerOf(s))
+	t.Cleanup(site.Close)
+	b.visit(site.URL)
+	b.until("commands have buttons", `document.querySelector("button.copy") !== null`)
+	const copies = `Object.defineProperty(navigator, "clipboard", {value: undefined}); // as without https
+		document.addEventListener("copy", () => window.copied = document.activeElement.value); true`
+	must(t, b.eval(copies, new(bool)))
+	b.pressOn(`document.querySelector("[data-manifest=dq_addr_data] button.copy")`)
+	b.until("the command is copied", `window.copied === "syncd activate dq_addr_data"`)
+	b.unfold("ask-discard-dq_addr_data")
+	b.unfold("card-dq_zips")
+	must(t, b.eval(`document.querySelector(".ask p").scrollIntoView(), renew().then(() => true)`, new(bool)))
+	b.until("both stay open in the next page", `document.getElementById("ask-discard-dq_addr_data").open && document.getElementById("card-dq_zips").open`)
+	if len(s.discarded) > 0 {
+		t.Error("discarded before the answer")
+	}
+	b.press("discard-dq_addr_data")
+	b.until("the page confirms it", `document.body.innerText.includes("To discard what is staged of dq_addr_data was requested")`)
+	if !slices.Equal(s.discarded, []string{"dq_addr_data"}) {
+		t.Errorf("discarded %q", s.discarded)
+	}
+	b.until("an unfolded row outlives a form", `document.getElementById("card-dq_zips").open`)
 }
 
 func TestBrowserShowsWhenSyncdDoesNotRespond(t *testing.T) {

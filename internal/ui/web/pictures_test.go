@@ -27,15 +27,15 @@ func TestPicturesAndAccessibility(t *testing.T) {
 	axe, err := os.ReadFile(os.Getenv("AXE"))
 	must(t, err)
 	only := strings.Fields(os.Getenv("SCENES"))
-	for name, s := range scenes() {
+	for name := range scenes() {
 		if len(only) > 0 && !slices.Contains(only, name) {
 			continue
 		}
-		site := httptest.NewServer(handlerOf(s))
-		t.Cleanup(site.Close)
 		for _, width := range []int{1280, 768, 390} {
 			for _, scheme := range []string{"light", "dark"} {
 				t.Run(fmt.Sprintf("%s-%d-%s", name, width, scheme), func(t *testing.T) {
+					site := httptest.NewServer(handlerOf(scenes()[name])) // of this moment
+					t.Cleanup(site.Close)
 					b := openBrowser(t)
 					b.window(width, 800, scheme)
 					b.visit(site.URL)

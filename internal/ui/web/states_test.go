@@ -29,6 +29,7 @@ func troubledScenes(idle *scene) map[string]*scene {
 	const silent = "dial tcp 203.0.113.7:443: connect: connection refused"
 	with("healthy", func(*scene, *report.ManifestStatus, *report.ManifestStatus, *report.ManifestStatus) {})
 	with("retrying", func(s *scene, data, bins, zips *report.ManifestStatus) {
+		bins.Wanted, bins.Failing, bins.Newest, bins.Reason, bins.Error = "latest", "2026.11", "2026.11", "shrink", "3 files, were 12" // by the sync before
 		for i, m := range []*report.ManifestStatus{data, bins, zips} {
 			m.State, m.UnreachableSince = report.StateSyncing, ago(12*time.Minute)
 			m.Progress = &report.ManifestProgress{Name: m.Name, Phase: report.PhaseChecking, Retry: &report.Retry{
@@ -52,6 +53,7 @@ func troubledScenes(idle *scene) map[string]*scene {
 		}}
 	})
 	with("refused", func(s *scene, data, bins, zips *report.ManifestStatus) {
+		bins.Wanted = "latest"
 		bins.State, bins.Newest, bins.Failing, bins.Reason, bins.RetryAt = report.StateRefused, "2026.11", "2026.11", "shrink", ago(-100*time.Minute)
 		bins.Error = "3 files, were 12"
 	})
@@ -113,14 +115,14 @@ func TestEachStateAtAGlance(t *testing.T) {
 		{"healthy", "3 of 3 current", "good", []string{"dq_addr_data: in sync, good", "dq_addr_bins: in sync, good", "dq_zips: in sync, good"}, ""},
 		{"syncing", "1 of 2 current, 1 syncing", "busy", []string{"dq_addr_data: syncing, busy", "dq_addr_bins: in sync, good"}, ""},
 		{"empty", "0 of 1 current, 1 pending", "warn", []string{"dq_addr_data: pending, warn open"}, ""},
-		{"retrying", "0 of 3 current, 3 retrying, provider unreachable for 12 min", "bad",
-			[]string{"dq_addr_data: retrying, bad open", "dq_addr_bins: retrying, bad open", "dq_zips: retrying, bad open"}, "Attempt 17 failed, next try in 4"},
-		{"blip", "2 of 3 current, 1 retrying, provider unreachable for 4 s", "warn",
-			[]string{"dq_zips: retrying, warn open", "dq_addr_data: in sync, good", "dq_addr_bins: in sync, good"}, "Attempt 1 waits for an answer."},
+		{"retrying", "2 of 3 current, 1 refused, provider unreachable for 12 min", "bad",
+			[]string{"dq_addr_bins: refused, bad open", "dq_addr_data: retrying, warn", "dq_zips: retrying, warn"}, "Attempt 17 failed, next try in 4"},
+		{"blip", "3 of 3 current, provider unreachable for 4 s", "warn",
+			[]string{"dq_zips: retrying, warn", "dq_addr_data: in sync, good", "dq_addr_bins: in sync, good"}, "Attempt 1 waits for an answer."},
 		{"dead", "0 of 3 current, 3 failed, provider unreachable for 3 h", "bad",
 			[]string{"dq_addr_data: failed, bad open", "dq_addr_bins: failed, bad open", "dq_zips: failed, bad open"}, "Next try in 38 minutes."},
-		{"errors", "2 of 3 current, 1 retrying, provider answers with errors for 2 min", "bad",
-			[]string{"dq_addr_bins: retrying, bad open", "dq_addr_data: in sync, good", "dq_zips: in sync, good"}, "The provider answers with status 503"},
+		{"errors", "3 of 3 current, provider answers with errors for 2 min", "bad",
+			[]string{"dq_addr_bins: retrying, warn", "dq_addr_data: in sync, good", "dq_zips: in sync, good"}, "The provider answers with status 503"},
 		{"failed", "1 of 2 current, 1 refused", "bad", []string{"dq_addr_data: refused, bad open", "dq_addr_bins: in sync, good"}, ""},
 		{"refused", "2 of 3 current, 1 refused", "bad",
 			[]string{"dq_addr_bins: refused, bad open", "dq_addr_data: in sync, good", "dq_zips: in sync, good"}, ""},
@@ -166,7 +168,7 @@ func TestEachStateAtAGlance(t *testing.T) {
 // Each error, release in trouble and command stands once on the page.
 func TestAFactIsSaidOnce(t *testing.T) {
 	for name, facts := range map[string][]string{
-		"retrying": {"connection refused", "provider unreachable for 12 min", "The provider does not answer"},
+		"retrying": {"connection refused", "provider unreachable for 12 min", "The provider does not answer", "3 files, were 12"},
 		"dead":     {"connection refused", "Next try in 38 minutes"},
 		"errors":   {"status 503 Service Unavailable"},
 		"refused":  {"3 files, were 12", "far smaller than what is served"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,9 @@ import (
 // quote names that others chose, and a person pastes a command as it is.
 var command = regexp.MustCompile(`^syncd( [A-Za-z0-9._=:/@-]+)+$`)
 
+// mentions are commands that texts name without their arguments.
+var mentions = []string{"syncd hold", "syncd pin", "syncd activate --discard"}
+
 // rich is a text of syncd as HTML: what stands in backquotes becomes code, and a command
 // that can be copied has a class for it. Each part is escaped.
 func rich(text string) template.HTML {
@@ -23,7 +27,7 @@ func rich(text string) template.HTML {
 		switch {
 		case i%2 == 0:
 			b.WriteString(escaped)
-		case command.MatchString(part):
+		case command.MatchString(part) && !slices.Contains(mentions, part):
 			b.WriteString(`<code class="command">` + escaped + `</code>`)
 		default:
 			b.WriteString("<code>" + escaped + "</code>")

@@ -39,14 +39,17 @@ type badge struct {
 const blip = time.Minute
 
 // badgeOf is the badge of a manifest. It is good only if there is nothing to tell.
-func badgeOf(status report.Status, m report.ManifestStatus, now time.Time) badge {
+func badgeOf(status report.Status, m report.ManifestStatus) badge {
 	switch {
 	case m.State == report.StateOrphaned:
 		return badge{"orphaned", warn}
 	case status.Damage != "":
 		return badge{"damaged", bad}
-	case m.Progress != nil && m.Progress.Retry != nil:
-		return badge{"retrying", silenceLevel(m.Progress.Retry.Since, now)}
+	case retryOf(m) != nil:
+		if before := knownBadge(m, badge{}); before.Level == bad {
+			return before
+		}
+		return badge{"retrying", warn} // the banner says more
 	case m.Progress != nil && !m.Progress.StuckSince.IsZero():
 		return badge{"stuck", bad}
 	case m.CoolingUntil != nil && m.State != report.StateSyncing:
@@ -57,6 +60,29 @@ func badgeOf(status report.Status, m report.ManifestStatus, now time.Time) badge
 		return badge{"behind", warn}
 	}
 	return badge{words(m.State), levelOf(string(m.State))}
+}
+
+// knownBadge is the badge for the verdict. While the provider does not answer, which the
+// verdict says anyway, it is that of what was known before.
+func knownBadge(m report.ManifestStatus, shown badge) badge {
+	if retryOf(m) == nil {
+		return shown
+	}
+	before := m
+	switch {
+	case m.Reason != "":
+		before.State = report.StateRefused
+	case m.Error != "":
+		before.State = report.StateFailed
+	case m.Release == "":
+		before.State = report.StatePending
+	case m.HeldFrom != "" || m.HoldUntil != nil:
+		before.State = report.StateHeld
+	default:
+		before.State = report.StateInSync
+	}
+	before.Progress = nil
+	return badgeOf(report.Status{}, before)
 }
 
 func silenceLevel(since, now time.Time) level {
@@ -111,7 +137,7 @@ func verdictOf(status report.Status, cards []card, provider *trouble, fleet *fle
 	}
 	configured, counts := 0, map[badge]int{}
 	for _, c := range cards {
-		counts[c.Badge]++
+		counts[c.Known]++
 		if c.State != report.StateOrphaned {
 			configured++
 		}
@@ -246,12 +272,12 @@ func troubleWith(m report.ManifestStatus, now time.Time) *trouble {
 		}
 		t.Error, t.Try = retry.Error, fmt.Sprintf("Attempt %d waits for an answer.", retry.Attempt)
 		if !retry.NextAt.IsZero() {
-			t.NextAt, t.Try = &retry.NextAt, fmt.Sprintf("Attempt %d failed, next try %s.", retry.Attempt, relative(retry.NextAt, now))
+			t.NextAt, t.Try = &retry.NextAt, fmt.Sprintf("Attempt %d failed, next try %s.", retry.Attempt, coming(retry.NextAt, now))
 		}
 	case m.UnreachableSince != nil:
 		t.Error = m.Error
 		if next := nextTry(m); next != nil && m.Progress == nil {
-			t.Try, t.NextAt = "Next try "+relative(*next, now)+".", next
+			t.Try, t.NextAt = "Next try "+coming(*next, now)+".", next
 		}
 	default:
 		return nil
@@ -272,6 +298,14 @@ func (t trouble) Short(now time.Time) string {
 		return "provider answers with errors for " + lasting(now.Sub(t.Since))
 	}
 	return "provider unreachable for " + lasting(now.Sub(t.Since))
+}
+
+// coming says when something comes that may be due already.
+func coming(at, now time.Time) string {
+	if !at.After(now) {
+		return "now"
+	}
+	return relative(at, now)
 }
 
 // lasting is a duration in one unit.
