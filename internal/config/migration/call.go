@@ -28,7 +28,7 @@ var harmless = strings.Fields(`echo printf test [ [[ true false : exit return br
 
 var (
 	scriptName  = regexp.MustCompile(`(?i)\.(sh|bash|ksh|zsh|cmd|bat|ps1)$`)
-	otherScript = regexp.MustCompile(`(?i)\.(py|pl|rb|js|php|vbs|exe)$`)
+	exeName     = regexp.MustCompile(`(?i)\.exe$`)
 	quotedVerb  = regexp.MustCompile(`["'](manifest|product|file)["']`)
 	updaterName = regexp.MustCompile(`(?i)updater`)
 	systemPath  = regexp.MustCompile(`^(/usr|/usr/local)?/(bin|sbin|lib|libexec)/`)
@@ -122,14 +122,11 @@ func (r *reader) find(name string, at place, s *scope) (t *source, isNoted bool)
 	isScript := scriptName.MatchString(name)
 	data, err := r.readFile(file)
 	switch {
-	case err == nil && mentions.MatchString(data):
+	case err == nil && (mentions.MatchString(data) || quotedVerb.MatchString(data)):
 		return &source{path: file, content: data}, false
-	case err == nil && quotedVerb.MatchString(data):
-		r.note(at, "calls %s, which is no script for a shell: write the command lines that it runs into a file, and give that as a second file", name)
-		return nil, true
 	case err == nil || errors.Is(err, errNoText):
 		return nil, false // it does not start the updater
-	case !isScript && (!path.IsAbs(name) || systemPath.MatchString(name) || otherScript.MatchString(name)):
+	case !isScript && (!path.IsAbs(name) || systemPath.MatchString(name) || exeName.MatchString(name)):
 		return nil, false
 	}
 	for _, t := range r.texts[min(1, len(r.texts)):] {
@@ -196,8 +193,13 @@ type absent struct {
 	name string
 }
 
-// absentScripts names scripts that may start the updater, for the error of texts without it.
+// absentScripts says what to give instead, for the error of texts without the updater.
 func (r *reader) absentScripts(hidden secrets) string {
+	for _, note := range r.notes {
+		if !hidden.in(note) && printable(note) {
+			return "; " + note
+		}
+	}
 	for _, a := range r.absent {
 		if !hidden.in(a.name) && printable(a.name) {
 			return fmt.Sprintf("; %s calls %s, which cannot be read here: give it as a second file, `syncd config from-updater FILE %s`", a.at, a.name, a.name)
@@ -221,7 +223,7 @@ func (r *reader) lose(words []word, at place, s *scope) {
 			continue
 		}
 		if w.known && w.text != "" {
-			program = programOf(w)
+			program, _, _ = strings.Cut(programOf(w), " ")
 		}
 		break
 	}

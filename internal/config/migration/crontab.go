@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"syncd/internal/config"
 )
@@ -17,7 +18,27 @@ var (
 	setting  = regexp.MustCompile(`^[ \t]*["']?([A-Za-z_][A-Za-z0-9_]*)["']?[ \t]*=[ \t]*(.*?)[ \t]*$`)
 )
 
-func isCrontab(text string) bool { return cronLine.MatchString(text) }
+func isCrontab(text string) bool { return cronLine.MatchString(text) || anacronLine.MatchString(text) }
+
+// anacronLine is a line of an anacrontab: a period in days, a delay and a name before the
+// command.
+var anacronLine = regexp.MustCompile(`(?m)^[ \t]*(@[a-z]+|[0-9]{1,3})[ \t]+[0-9]+[ \t]+[A-Za-z][A-Za-z0-9_.-]*[ \t]+([^\s-].*)$`)
+
+// anacronSchedule is that of a period.
+func anacronSchedule(period string) string {
+	switch days, _ := strconv.Atoi(period); {
+	case strings.HasPrefix(period, "@"):
+		return period
+	case days == 1:
+		return "@daily"
+	case days == 7:
+		return "@weekly"
+	case days >= 28 && days <= 31:
+		return "@monthly"
+	default:
+		return every(time.Duration(days) * 24 * time.Hour)
+	}
+}
 
 // crontab reads a text line by line, as cron does. Each command starts in the home of its
 // user, which is not known.
@@ -26,6 +47,12 @@ func (r *reader) crontab(text string, s *scope) {
 		s.line = i + 1
 		trimmed := strings.TrimSpace(line)
 		if trimmed == "" || strings.HasPrefix(trimmed, "#") {
+			continue
+		}
+		if parts := anacronLine.FindStringSubmatch(line); parts != nil {
+			job := s.inner()
+			job.use(anacronSchedule(parts[1]))
+			r.group(func() { r.cronCommand(parts[2], job) })
 			continue
 		}
 		if parts := cronLine.FindStringSubmatch(line); parts != nil {
@@ -70,7 +97,7 @@ func hasUser(fields []string) bool {
 	if len(fields) < 2 || !plainWord.MatchString(fields[0]) || slices.Contains(starters, fields[0]) {
 		return false
 	}
-	return fields[1] == "cd" || setting.MatchString(fields[1]) || strings.HasPrefix(fields[1], "/") && !slices.Contains(harmless, fields[0]) ||
+	return fields[1] == "cd" || fields[1] == "[" || setting.MatchString(fields[1]) || strings.HasPrefix(fields[1], "/") && !slices.Contains(harmless, fields[0]) ||
 		len(fields) > 2 && slices.Contains(starters, fields[1])
 }
 

@@ -88,6 +88,26 @@ func TestAScriptThatIsMissingIsAskedFor(t *testing.T) {
 	}
 }
 
+// A form that is not read is answered with what to give instead.
+func TestOtherFormsAreAnsweredWithWhatToGive(t *testing.T) {
+	const command = `C:\Updater\Updater.exe manifest -p dq_addr_data -l ` + licence + ` -t D:\ref`
+	for name, row := range map[string]struct{ text, want string }{
+		"list of tasks":  {"HostName:      WIN1\nTaskName:      \\Updater\nTask To Run:   " + command + "\nStart Time:    03:00:00\n", "schtasks /query /tn NAME /xml"},
+		"table of tasks": {"\"HostName\",\"TaskName\",\"Task To Run\"\n\"WIN1\",\"\\Updater\",\"" + command + "\"\n", "schtasks /query /tn NAME /xml"},
+		"cmdlets":        {"$a = New-ScheduledTaskAction -Execute 'C:\\U.exe' -Argument 'manifest -p x -l " + licence + "'\nRegister-ScheduledTask -Action $a\n", "schtasks /query /tn NAME /xml"},
+		"Kubernetes":     {"apiVersion: batch/v1\nkind: CronJob\nspec: {schedule: \"0 3 * * *\"}\n", "one line of a crontab"},
+		"Python":         {"#!/usr/bin/env python3\nrun(['/opt/updater/Updater', 'manifest', '-p', 'x'])\n", "write the command lines that it runs into a file"},
+		"anchors":        {"x-a: &a {image: u}\nservices:\n  u:\n    <<: *a\n    command: manifest -p x\n", "docker compose config > resolved.yml"},
+		"broken XML":     {"<Task><Actions><Exec><Arguments>manifest -p x -l " + licence + "</Wrong></Task>", "schtasks /query /tn NAME /xml"},
+		"without name":   {"0 3 * * * /opt/updater/Updater manifest -l " + licence + "\n", "the updater gets no manifest, product or file there"},
+	} {
+		_, err := convert([]byte(row.text))
+		if err == nil || !strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), licence) {
+			t.Errorf("%s: %v, want %s", name, err, row.want)
+		}
+	}
+}
+
 // Windows writes UTF-16, with a byte order mark or without.
 func TestUTF16IsReadAsUTF8(t *testing.T) {
 	paths, _ := filepath.Glob("testdata/lines/*.txt")

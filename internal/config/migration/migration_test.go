@@ -84,7 +84,7 @@ func TestATextWithoutADownloadIsRefused(t *testing.T) {
 		"a comment":       {"# /opt/updater/Updater manifest -p x -l " + licence + "\n", none},
 		"not text":        {"\xffm\x00", "it is neither UTF-8 nor UTF-16 text: convert it first, such as with iconv"},
 		"an open quote":   {"x\n/opt/updater/Updater manifest -p 'x -l " + licence + "\n", none + " (line 2 cannot be read as a command)"},
-		"without product": {"/opt/updater/Updater manifest -l " + licence + "\n", none},
+		"without product": {"/opt/updater/Updater manifest -l " + licence + "\n", none + "; line 1 is left out: the updater gets no manifest, product or file there"},
 		"too large":       {strings.Repeat("#\n", MaxText), "the text is larger than 64 KiB: name the crontab or script itself"},
 	} {
 		_, err := convert([]byte(test.text))

@@ -61,6 +61,34 @@ func utf16Order(data []byte) binary.ByteOrder {
 	return nil
 }
 
+// Texts that name the updater in a form that is not read, with what to give instead.
+var otherForms = []struct {
+	form *regexp.Regexp
+	is   string
+}{
+	{regexp.MustCompile(`(?m)^("?HostName"?,"?TaskName|(HostName|Folder|TaskName):?\s)`), "is a list of tasks: give each task itself, `schtasks /query /tn NAME /xml > task.xml`"},
+	{regexp.MustCompile(`(?i)(New-ScheduledTaskAction|Register-ScheduledTask)\b`), "makes a task: give the task itself, `schtasks /query /tn NAME /xml > task.xml`"},
+	{regexp.MustCompile(`(?m)^kind:[ \t]*(CronJob|Job|Deployment|StatefulSet|Pod|DaemonSet|List)\b`), "is an object of Kubernetes: give the command with its arguments as one line of a crontab, and see deploy/kubernetes"},
+	{regexp.MustCompile(`^#!.*\b(python|perl|ruby|node|php)|(?m)^(import (os|subprocess|sys)\b|from subprocess import|use strict;)`), otherScript},
+}
+
+const otherScript = "is no script for a shell: write the command lines that it runs into a file, and give that"
+
+var otherScriptName = regexp.MustCompile(`(?i)\.(py|pl|rb|js|php|vbs)$`)
+
+// otherForm says what to give instead of a text, "" for one that is read.
+func (t *source) otherForm() string {
+	for _, other := range otherForms {
+		if other.form.MatchString(t.content) {
+			return other.is
+		}
+	}
+	if otherScriptName.MatchString(t.path) {
+		return otherScript
+	}
+	return ""
+}
+
 // source is a decoded text.
 type source struct {
 	path    string
@@ -143,6 +171,12 @@ func (r *reader) label(t *source) string {
 // read reads a whole text.
 func (r *reader) read(t *source, s *scope) {
 	s.line = 1
+	if other := t.otherForm(); other != "" {
+		r.skip(s.at(1), t.content) // its licences stay secret
+		r.unread = slices.DeleteFunc(r.unread, func(at place) bool { return at.file == s.file })
+		r.note(s.at(1), "and what follows %s", other)
+		return
+	}
 	switch text := t.content; t.kind() {
 	case crontabKind:
 		r.crontab(text, s)

@@ -22,6 +22,7 @@ var (
 	windowsFailed   = regexp.MustCompile(`(?i)^if\s+(errorlevel\s+[1-9]|[%!]errorlevel[%!]\s+(neq|gtr)\s+0|not\s+[%!]errorlevel[%!]\s*==\s*0)`)
 	windowsLabel    = regexp.MustCompile(`^\s*:([A-Za-z_][A-Za-z0-9_-]*)\s*$`)
 	windowsCall     = regexp.MustCompile(`(?i)\bcall\s+:([a-z_][a-z0-9_-]*)`)
+	windowsFailGoto = regexp.MustCompile(`(?im)(?:\|\||errorlevel[^\n]*?)\s*goto\s+:?([a-z_][a-z0-9_-]*)`)
 	windowsReturn   = regexp.MustCompile(`(?i)^\s*@?(goto\s+:eof|exit(\s+/b.*)?|exit\s+\d+)\s*$`)
 )
 
@@ -116,23 +117,28 @@ func block(text, opening, closing string) (inside, rest string) {
 type batchScript struct {
 	lines  []logicalLine
 	called map[string]bool // labels that `call` starts
+	failed map[string]bool // labels to which a failure leads
 }
 
 // batch reads lines for the Windows command prompt.
 func (r *reader) batch(text string, s *scope) {
-	script := &batchScript{logicalLines(text, s.line, "^`", "(", ")"), map[string]bool{}}
+	script := &batchScript{logicalLines(text, s.line, "^`", "(", ")"), map[string]bool{}, map[string]bool{}}
 	for _, found := range windowsCall.FindAllStringSubmatch(text, -1) {
 		script.called[strings.ToLower(found[1])] = true
 	}
+	for _, found := range windowsFailGoto.FindAllStringSubmatch(text, -1) {
+		script.failed[strings.ToLower(found[1])] = true
+	}
 	s.shell.batch = script
-	isCalled := false
+	isCalled, hasFailed := false, false
 	for _, l := range script.lines {
 		if parts := windowsLabel.FindStringSubmatch(l.text); parts != nil {
 			isCalled = isCalled || script.called[strings.ToLower(parts[1])]
+			hasFailed = script.failed[strings.ToLower(parts[1])]
 			continue
 		}
 		if !isCalled {
-			r.batchText(l.text, l.line, s)
+			s.afterFailure(hasFailed, func() { r.batchText(l.text, l.line, s) })
 		}
 		isCalled = isCalled && !windowsReturn.MatchString(l.text)
 	}
