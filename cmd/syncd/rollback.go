@@ -22,13 +22,15 @@ func rollbackCommand(a *cli.App) *cobra.Command {
 given one that is still on disk. Syncs then keep each manifest there. The hold ends
 when the provider lists a newer release than the one left, or changes that one, or
 with 'syncd sync --force'. A pin to another release moves along. A second rollback
-undoes the first.`,
+undoes the first. Files that no scrub has read lately are read first, about a minute
+for each 10 GiB.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := parseRollback(&req, args); err != nil {
 				return err
 			}
 			return work[request.Rollback, report.Sync]{
 				operation: operation.Rollback, check: named(req.Manifests), asJSON: asJSON,
+				slow: "reading files that go live again; until they are proven, nothing changes",
 				text: lines(terminal.PrintRollback), errors: terminal.PrintErrors, isOK: report.Sync.OK,
 			}.run(cmd.Context(), a, req)
 		},

@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
+	"time"
 
 	"syncd/cmd/syncd/cli"
 	"syncd/internal/config"
@@ -16,6 +18,7 @@ type work[Request, Result any] struct {
 	operation operation.Work[Request, Result]
 	check     func(*config.Config) error // of the request; nil for none
 	progress  bool                       // show it on stderr
+	slow      string                     // told on stderr if the work takes long; "" for nothing
 	asJSON    bool
 	text      func(io.Writer, Result) error // in place of JSON
 	errors    func(io.Writer, Result)       // to stderr; nil for none
@@ -27,6 +30,9 @@ func (w work[Request, Result]) run(ctx context.Context, a *cli.App, req Request)
 	cfg, err := w.load(a)
 	if err != nil {
 		return err
+	}
+	if w.slow != "" {
+		defer time.AfterFunc(3*time.Second, func() { fmt.Fprintln(a.Stderr, w.slow) }).Stop()
 	}
 	result, err := cli.Do(ctx, a, cfg, w.operation, req, w.progress)
 	if err != nil {

@@ -89,6 +89,7 @@ networkPolicy: {enabled: true, followersFrom: [{ipBlock: {cidr: 192.0.2.0/24}}],
   publish: {s3: {endpoint: "https://s3.example.net:9000", bucket: refdata}}
   hooks: [{on: failed, webhook: "https://hooks.example.net:8443/x", secret_file: /run/secrets/hooks/secret}]
   election: {lease: 30s}
+  tracing: {endpoint: "http://collector:4318", allow_insecure_http: true}
 replicas: 2
 s3: {credentialsSecret: bucket}
 secretMounts: [{name: hooks, secret: syncd-hooks}]
@@ -101,7 +102,7 @@ networkPolicy: {enabled: true}
 			if text := o.config.Data["syncd.yaml"]; !strings.Contains(text, "\"on\": failed") {
 				t.Error(text)
 			}
-			if got := egress(o); !slices.Equal(got, []int{443, 8443, 9000}) {
+			if got := egress(o); !slices.Equal(got, []int{4318, 443, 8443, 9000}) {
 				t.Errorf("lets out the ports %v", got)
 			}
 		}},

@@ -103,7 +103,7 @@ httpGet: {path: /readyz, port: http}
 {{- /* The TCP ports of the addresses in the configuration, one a line. */ -}}
 {{- define "syncd.egressPorts" -}}
 {{- $urls := list -}}
-{{- range $at := list (list "source" "url") (list "source" "proxy") (list "source" "s3" "endpoint") (list "publish" "s3" "endpoint") -}}
+{{- range $at := list (list "source" "url") (list "source" "proxy") (list "source" "s3" "endpoint") (list "publish" "s3" "endpoint") (list "tracing" "endpoint") -}}
 {{- $value := $.Values.config -}}
 {{- range $at -}}{{- $value = get ($value | default dict) . -}}{{- end -}}
 {{- $urls = append $urls $value -}}
