@@ -43,6 +43,9 @@ type Config struct {
 	// Live returns when each revision of a manifest first went live, by ID. Other
 	// revisions on disk count as never served, unless `current` shows them.
 	Live func(name string) map[string]time.Time
+	// Left returns the revisions of a manifest from which the operator went back, by ID. No
+	// list shows them, also when something newer is served.
+	Left func(name string) map[string]bool
 	// IsStaged is true for a revision that is staged or quarantined.
 	IsStaged func(name, id string) bool
 }
@@ -114,9 +117,9 @@ func (c *Catalog) Refresh() {
 // rebuildLocked takes revisions over from the snapshot before, and reads the others.
 func (c *Catalog) rebuildLocked() {
 	before, current, b := c.Snapshot(), c.cfg.Mirror.Current(), newBuilder()
-	live := map[string]map[string]time.Time{}
+	live := map[string]past{}
 	for _, name := range current.Names() {
-		live[name] = c.cfg.Live(name)
+		live[name] = past{c.cfg.Live(name), c.cfg.Left(name)}
 		r := c.revisionOf(current.Records[name], live[name], before, b)
 		b.add(r, true)
 		delete(c.leaving, r.Key()) // it came back
@@ -124,7 +127,7 @@ func (c *Catalog) rebuildLocked() {
 	for _, name := range current.Names() {
 		served := current.Records[name].ID()
 		for _, id := range c.cfg.Records.RevisionIDs(name) {
-			_, wasLive := live[name][id]
+			_, wasLive := live[name].first[id]
 			wasLive = wasLive || c.asks.has(Key(name, id)) // the record of what was live may be kept for a shorter time
 			if id == served || !wasLive || c.cfg.IsStaged(name, id) || c.leaving[Key(name, id)] {
 				continue
@@ -138,9 +141,9 @@ func (c *Catalog) rebuildLocked() {
 }
 
 // earlier returns a revision that is no longer served; nil if it is to be left out.
-func (c *Catalog) earlier(name, id string, live map[string]time.Time, before *Snapshot, b *builder) *Revision {
+func (c *Catalog) earlier(name, id string, live past, before *Snapshot, b *builder) *Revision {
 	if known := before.byKey[Key(name, id)]; known != nil && known.described { // else more may be known by now
-		return known.with(firstLive(live, id, known.PublishedAt))
+		return known.with(live.firstLive(id, known.PublishedAt), live.left[id])
 	}
 	record, err := c.cfg.Records.Revision(name, id)
 	if err != nil {
@@ -158,11 +161,11 @@ func (c *Catalog) earlier(name, id string, live map[string]time.Time, before *Sn
 const maxFiles = 1_000_000
 
 // revisionOf makes a revision of a record. One that is known already stays the same.
-func (c *Catalog) revisionOf(record mirror.Record, live map[string]time.Time, before *Snapshot, b *builder) *Revision {
-	at := firstLive(live, record.ID(), record.PublishedAt)
+func (c *Catalog) revisionOf(record mirror.Record, live past, before *Snapshot, b *builder) *Revision {
+	at, left := live.firstLive(record.ID(), record.PublishedAt), live.left[record.ID()]
 	known := before.byKey[Key(record.Manifest, record.ID())]
 	if known != nil && known.described == record.Described {
-		next := known.with(at)
+		next := known.with(at, left)
 		if !next.PublishedAt.Equal(record.PublishedAt) {
 			next = next.clone()
 			next.PublishedAt = record.PublishedAt
@@ -171,17 +174,23 @@ func (c *Catalog) revisionOf(record mirror.Record, live map[string]time.Time, be
 	}
 	r := &Revision{
 		Manifest: record.Manifest, Release: record.Release, ID: record.ID(), Description: record.Description,
-		LiveAt: at, PublishedAt: record.PublishedAt, aliases: record.Aliases, isChosen: record.Chosen, described: record.Described,
+		LiveAt: at, PublishedAt: record.PublishedAt, aliases: record.Aliases, isChosen: record.Chosen, isLeft: left, described: record.Described,
 		ask: c.asks.get(Key(record.Manifest, record.ID())),
 	}
 	r.files = b.filesOf(record)
 	return r
 }
 
+// past is what is known of the revisions of a manifest that were served.
+type past struct {
+	first map[string]time.Time
+	left  map[string]bool
+}
+
 // firstLive is when a revision first went live. Other bytes of the same release have a time of
 // their own: rings see them like a new release.
-func firstLive(live map[string]time.Time, id string, otherwise time.Time) time.Time {
-	if at, known := live[id]; known {
+func (p past) firstLive(id string, otherwise time.Time) time.Time {
+	if at, known := p.first[id]; known {
 		return at
 	}
 	return otherwise

@@ -135,6 +135,28 @@ func TestARollbackIsTheNewestAgain(t *testing.T) {
 	}
 }
 
+// A later ring does not see the newest release yet. It must not get the one that the operator
+// went back from in its place.
+func TestAReleaseThatARollbackLeftComesBackIntoNoList(t *testing.T) {
+	w := start(t)
+	old, bad := twoReleases(w)
+	w.publish(old)
+	next := w.record("Addr_Data", "2026.11", files{"Data/2026.11/a.dat": "a of november"})
+	w.publish(next)
+	later := func(r *catalog.Revision) bool { return r.ID != next.ID() }
+	for range 2 {
+		equal(t, "releases", w.releases("addr_data"), "2026.09 2026.11")
+		equal(t, "latest of a later ring", w.at("addr_data", "latest", later), "2026.09")
+		equal(t, "the release that was left", w.at("addr_data", "2026.10", nil), "")
+		equal(t, "for a follower in the middle of it", w.content(october), "a of october")
+		w.restart()
+	}
+	w.publish(bad)
+	equal(t, "after the operator returned to it", w.releases("addr_data"), "2026.09 2026.10")
+	w.publish(next)
+	equal(t, "and went on", w.releases("addr_data"), "2026.09 2026.10 2026.11")
+}
+
 func TestARepublishedReleaseHasItsNewBytes(t *testing.T) {
 	w := start(t)
 	twoReleases(w)

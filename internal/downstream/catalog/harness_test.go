@@ -67,6 +67,7 @@ func (w *world) open() {
 			}
 			return log.Live(name)
 		},
+		Left:     log.Left,
 		IsStaged: func(name, id string) bool { return w.staged[catalog.Key(name, id)] },
 		Warn:     func(message string, err error) { w.Errorf("%s: %v", message, err) },
 	}, w.keep)

@@ -21,18 +21,19 @@ type Revision struct {
 
 	aliases   []manifest.Release // for which the provider had the same list
 	isChosen  bool               // single files, and no manifest of the provider
+	isLeft    bool               // the operator went back from it
 	described bool
 	files     []*file // in the provider's order
 	ask       *ask
 }
 
-// with returns r with another LiveAt, r itself if it has that already.
-func (r *Revision) with(liveAt time.Time) *Revision {
-	if r.LiveAt.Equal(liveAt) {
+// with returns r with another past, r itself if it has that already.
+func (r *Revision) with(liveAt time.Time, isLeft bool) *Revision {
+	if r.LiveAt.Equal(liveAt) && r.isLeft == isLeft {
 		return r
 	}
 	next := r.clone()
-	next.LiveAt = liveAt
+	next.LiveAt, next.isLeft = liveAt, isLeft
 	return next
 }
 

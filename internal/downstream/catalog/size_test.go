@@ -84,7 +84,7 @@ func heap() int64 {
 
 func newLarge(t testing.TB, l *large) *catalog.Catalog {
 	return catalog.New(catalog.Config{
-		Mirror: l, Records: l, Objects: l, Store: l, Live: l.live, IsStaged: func(string, string) bool { return false },
+		Mirror: l, Records: l, Objects: l, Store: l, Live: l.live, Left: func(string) map[string]bool { return nil }, IsStaged: func(string, string) bool { return false },
 		Warn: func(message string, err error) { t.Errorf("%s: %v", message, err) },
 	}, time.Hour)
 }

@@ -76,6 +76,9 @@ func (f *shelf) arrange(listed map[*Revision]bool) {
 	oldest := map[manifest.Release]*Revision{}
 	for _, r := range f.all {
 		newer := oldest[r.Release]
+		if r != f.served && r.isLeft {
+			continue
+		}
 		if !r.Release.IsMonth() || r.Release.Newer(f.served.Release) || newer != nil && r.LiveAt.After(newer.LiveAt) {
 			continue
 		}

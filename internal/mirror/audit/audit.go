@@ -106,6 +106,14 @@ func (l *Log) Live(name string) map[string]time.Time {
 	return live
 }
 
+// Left returns the trees of a manifest from which the host went back, as a rollback does, and
+// to which it did not return.
+func (l *Log) Left(name string) map[string]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return left(l.events, name)
+}
+
 // SetKeep changes how long an event is kept after the next one of its manifest or view.
 func (l *Log) SetKeep(keep time.Duration) {
 	l.mu.Lock()

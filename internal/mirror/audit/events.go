@@ -115,3 +115,37 @@ func Files(root *fsops.Dir, e Event, path string) ([]File, error) {
 	}
 	return files, lines.Err()
 }
+
+// left are the trees of a manifest that stand at the end of a way back: all that were served
+// before, and are newer than what the host went back to. A way forward to one of them brings
+// back those up to it, so that a rollback that is undone changes nothing.
+func left(list []Event, name string) map[string]bool {
+	gone, seen := map[string]bool{}, map[string]bool{}
+	var before string
+	for _, e := range list {
+		if e.Name != name || e.Tree == "" {
+			continue
+		}
+		release := releaseOf(e.Tree)
+		wentBack := releaseOf(before).Newer(release)
+		if wentBack || seen[e.Tree] && releaseOf(before) == release {
+			gone[before] = true
+		}
+		for tree := range seen {
+			switch isNewer := releaseOf(tree).Newer(release); {
+			case wentBack && isNewer:
+				gone[tree] = true
+			case !wentBack && !isNewer && seen[e.Tree] && releaseOf(tree) != release:
+				delete(gone, tree)
+			}
+		}
+		delete(gone, e.Tree)
+		seen[e.Tree], before = true, e.Tree
+	}
+	return gone
+}
+
+// releaseOf is the release in the name of a manifest's tree.
+func releaseOf(tree string) manifest.Release {
+	return manifest.Release(tree[:max(strings.LastIndexByte(tree, '-'), 0)])
+}
