@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +14,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/readers"
 	"syncd/internal/report"
+	"syncd/internal/ui/terminal"
 )
 
 func readersCommand(a *cli.App) *cobra.Command {
@@ -71,10 +71,9 @@ func printReaders(a *cli.App, result readers.Result) error {
 	if len(result.Readers) == 0 {
 		fmt.Fprintln(a.Stdout, "no process has mirrored files open or mapped")
 	} else {
-		table := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "PID\tCOMMAND\tMANIFEST\tRELEASE\tSERVED\tOPEN\tMAPPED\tFILES")
+		table := terminal.NewTable(a.Stdout, "PID", "COMMAND", "MANIFEST", "RELEASE", "SERVED", "OPEN", "MAPPED", "FILES")
 		for _, r := range result.Readers {
-			fmt.Fprintf(table, "%d\t%s\t%s\t%s-%s\t%s\t%d\t%d\t%s\n", r.PID, r.Command, r.Manifest, r.Release, r.Revision,
+			table.Row(r.PID, r.Command, r.Manifest, fmt.Sprintf("%s-%s", r.Release, r.Revision),
 				map[bool]string{true: "yes", false: "no"}[r.Served], r.Open, r.Mapped, strings.Join(r.Files[:min(len(r.Files), 3)], " "))
 		}
 		if err := table.Flush(); err != nil {

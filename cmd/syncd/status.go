@@ -3,7 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +18,7 @@ import (
 )
 
 func statusCommand(a *cli.App) *cobra.Command {
-	var asJSON bool
+	var asJSON, watches bool
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show the served releases and their state, with or without a daemon", Args: cli.Arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -26,10 +26,17 @@ func statusCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(cmd.Context(), a, cfg, operation.Status, statusOnDisk(cfg), asJSON, terminal.PrintStatus, isWhole)
+			print := func() error {
+				return show(cmd.Context(), a, cfg, operation.Status, statusOnDisk(cfg), asJSON, terminal.PrintStatus, isWhole)
+			}
+			if watches {
+				return a.Watch(cmd.Context(), print)
+			}
+			return print()
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&watches, "watch", false, "show it again every 2 seconds until Ctrl-C; with --json, an object each time")
 	return cmd
 }
 
@@ -48,7 +55,8 @@ func statusOnDisk(cfg *config.Config) cli.FromDisk[report.Status] {
 }
 
 func explainCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use: "explain [MANIFEST]", Short: "Explain in one sentence what is happening, or why nothing is",
 		Args: cli.Arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,54 +71,36 @@ func explainCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cmp.Or(printExplanations(a, status, args), isWhole(status))
+			list := status.Explanations(args)
+			if len(list) < len(args) {
+				return fmt.Errorf("the running syncd does not know %s yet: send it SIGHUP to reload the configuration", args[0])
+			}
+			if asJSON {
+				err = a.PrintJSON(map[string]any{"explanations": list})
+			} else {
+				terminal.PrintExplanations(a.Stdout, list)
+			}
+			return cmp.Or(err, isWhole(status))
 		},
 	}
-}
-
-// printExplanations prints a line for each manifest, or for the named ones. It fails
-// when the running daemon has not yet read the configuration with that name.
-func printExplanations(a *cli.App, status report.Status, names []string) error {
-	printed := 0
-	for _, m := range status.Manifests {
-		if len(names) == 0 || slices.Contains(names, m.Name) {
-			fmt.Fprintf(a.Stdout, "%s: %s\n", m.Name, m.Explanation)
-			terminal.PrintQuarantine(a.Stdout, m.Quarantined)
-			printed++
-		}
-	}
-	for _, v := range status.Views {
-		if len(names) == 0 {
-			fmt.Fprintf(a.Stdout, "view %s: %s\n", v.Name, v.Explanation)
-		}
-	}
-	for _, e := range status.Exports {
-		if e.Explanation != "" && len(names) == 0 {
-			fmt.Fprintf(a.Stdout, "export of view %s: %s\n", e.View, e.Explanation)
-		}
-	}
-	if status.Scrub != nil && len(names) == 0 {
-		fmt.Fprintf(a.Stdout, "scrub: %s\n", status.Scrub.Explanation)
-	}
-	if status.Upload != nil && len(names) == 0 {
-		fmt.Fprintf(a.Stdout, "publish: %s\n", status.Upload.Explanation)
-	}
-	for _, h := range status.Hooks {
-		if text := h.Explanation(); text != "" && len(names) == 0 {
-			fmt.Fprintf(a.Stdout, "hook %s: %s\n", h.Name, text)
-		}
-	}
-	if printed < len(names) {
-		return fmt.Errorf("the running syncd does not know %s yet: send it SIGHUP to reload the configuration", names[0])
-	}
-	return nil
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
 }
 
 func historyCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
+	var limit int
+	var since string
 	cmd := &cobra.Command{
 		Use: "history", Short: "Show past syncs and rollbacks, with or without a daemon", Args: cli.Arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 0 || cmd.Flags().Changed("limit") && limit == 0 {
+				return cli.Usagef("--limit %d is not a number of syncs from 1 on", limit)
+			}
+			from, err := cli.Since(since, time.Now())
+			if err != nil {
+				return cli.Usagef("--since %w", err)
+			}
 			cfg, err := a.LoadAndWarn()
 			if err != nil {
 				return err
@@ -118,9 +108,19 @@ func historyCommand(a *cli.App) *cobra.Command {
 			fromDisk := func(m *mirror.Mirror, s status.StateReader) (report.History, error) {
 				return status.History(m, s, report.HistoryLimit)
 			}
-			return show(cmd.Context(), a, cfg, operation.History, fromDisk, asJSON, terminal.PrintHistory)
+			history, err := cli.Ask(cmd.Context(), a, cfg, operation.History, fromDisk)
+			if err != nil {
+				return err
+			}
+			history = history.Newest(limit, from)
+			if asJSON {
+				return a.PrintJSON(history)
+			}
+			return terminal.PrintHistory(a.Stdout, history)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().IntVar(&limit, "limit", 0, fmt.Sprintf("show only the newest `N` syncs (default: all, at most %d)", report.HistoryLimit))
+	cmd.Flags().StringVar(&since, "since", "", "show only syncs since this `time`, such as 2026-11-23, or in the last 12h or 7d")
 	return cmd
 }

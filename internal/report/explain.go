@@ -304,8 +304,14 @@ func (e explanation) when(word string, t time.Time) string {
 	return " " + word + " " + e.at(t)
 }
 
+// MomentForm is the form of times in every text. JSON has RFC 3339.
+const MomentForm = "2006-01-02 15:04 MST"
+
+// Moment is a time as every text shows it, in its own zone.
+func Moment(t time.Time) string { return t.Format(MomentForm) }
+
 func (e explanation) at(t time.Time) string {
-	return t.In(e.now.Location()).Format("2006-01-02 15:04 MST")
+	return Moment(t.In(e.now.Location()))
 }
 
 // joined puts the parts that are not empty into one sentence.

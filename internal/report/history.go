@@ -25,3 +25,17 @@ type HistoryRow struct {
 	HistoryEntry
 	OnDisk bool `json:"on_disk"`
 }
+
+// Newest returns the entries from since on, at most limit; 0 is no limit.
+func (h History) Newest(limit int, since time.Time) History {
+	newest := History{Entries: []HistoryRow{}}
+	for _, entry := range h.Entries {
+		if limit > 0 && len(newest.Entries) == limit {
+			break
+		}
+		if !entry.Time.Before(since) {
+			newest.Entries = append(newest.Entries, entry)
+		}
+	}
+	return newest
+}

@@ -48,7 +48,7 @@ func (s ScrubStatus) Percent() int {
 
 // sentence explains what scrubbing does.
 func (s ScrubStatus) sentence(daemon bool, now time.Time) string {
-	at := func(t *time.Time) string { return t.In(now.Location()).Format("2006-01-02 15:04 MST") }
+	at := func(t *time.Time) string { return Moment(t.In(now.Location())) }
 	var text string
 	switch {
 	case s.StartedAt == nil:

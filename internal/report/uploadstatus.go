@@ -56,7 +56,7 @@ type ElectionStatus struct {
 
 // sentence explains the state of the bucket.
 func (p UploadStatus) sentence(now time.Time) string {
-	at := func(t *time.Time) string { return t.In(now.Location()).Format("2006-01-02 15:04 MST") }
+	at := func(t *time.Time) string { return Moment(t.In(now.Location())) }
 	var text string
 	switch {
 	case p.State == StateFailed:

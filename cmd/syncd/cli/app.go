@@ -46,7 +46,7 @@ type App struct {
 func New(o Options) *App {
 	secrets := &Secrets{}
 	a := &App{
-		Stdout: &Writer{o.Stdout, secrets.redact}, Stderr: &Writer{o.Stderr, secrets.redact},
+		Stdout: &Writer{o.Stdout, secrets.redact, o.Getenv}, Stderr: &Writer{o.Stderr, secrets.redact, o.Getenv},
 		Secrets: secrets, Args: o.Args, options: o,
 	}
 	secrets.Warn = a.Warn
@@ -147,13 +147,23 @@ func (a *App) ReadSecrets(cfg *config.Config) error {
 	return cfg.ReadHookSecrets()
 }
 
-// Logger writes JSON, or readable lines when stderr is a terminal.
+// Logger writes JSON, or lines as those of this App when stderr is a terminal.
 func (a *App) Logger(level zerolog.Level) zerolog.Logger {
 	var out io.Writer = a.Stderr
 	if a.Stderr.IsTerminal() {
-		out = console{zerolog.ConsoleWriter{Out: a.Stderr.w, TimeFormat: time.TimeOnly}, a.Secrets.redact}
+		lines := zerolog.ConsoleWriter{Out: a.Stderr.w, NoColor: !a.Stderr.HasColour(), TimeFormat: report.MomentForm}
+		if !a.IsDaemon {
+			lines.PartsExclude = []string{zerolog.TimestampFieldName}
+			lines.FormatLevel = func(level any) string { return "syncd: " + words[fmt.Sprint(level)] + ":" }
+		}
+		out = console{lines, a.Secrets.redact}
 	}
 	return zerolog.New(out).Level(level).With().Timestamp().Logger()
+}
+
+// words are the levels of a log as Warn and Note write them.
+var words = map[string]string{
+	zerolog.LevelDebugValue: "note", zerolog.LevelInfoValue: "note", zerolog.LevelWarnValue: "warning", zerolog.LevelErrorValue: "error",
 }
 
 // console writes the lines of a log in colours, which Writer would make visible.

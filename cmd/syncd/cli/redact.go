@@ -74,6 +74,7 @@ func (s *Secrets) each(b []byte, variant func(transport.Redactor) transport.Reda
 type Writer struct {
 	w      io.Writer
 	redact func([]byte) []byte
+	getenv func(string) string
 }
 
 // Write implements io.Writer.
@@ -92,6 +93,20 @@ func (r *Writer) WriteData(p []byte) error {
 
 // IsTerminal is true if a person reads along.
 func (r *Writer) IsTerminal() bool { return terminal.Is(r.w) }
+
+// Width implements terminal.Screen.
+func (r *Writer) Width() int { return terminal.WidthOf(r.w) }
+
+// HasColour implements terminal.Screen.
+func (r *Writer) HasColour() bool {
+	return r.IsTerminal() && r.getenv("NO_COLOR") == "" && r.getenv("TERM") != "dumb"
+}
+
+// Clean implements terminal.Screen.
+func (r *Writer) Clean(text string) string { return report.VisibleLine(string(r.redact([]byte(text)))) }
+
+// WriteStyled implements terminal.Screen.
+func (r *Writer) WriteStyled(text string) error { return r.WriteData([]byte(text)) }
 
 // LibraryLog passes on the lines that libraries such as net/http write by package log,
 // where they quote a server's bytes. It drops lines beyond the limit, because a server

@@ -175,7 +175,7 @@ func TestIDsOfFollowersChangeOnSIGHUP(t *testing.T) {
 	daemon.Signal(syscall.SIGHUP)
 	daemon.Logged("configuration reloaded")
 	want(second, 200)
-	if list := u.Expect(0, "serve-id", "list").Stdout; list != "NAME    RING\nfirst   \nsecond  canary\n" {
+	if list := u.Expect(0, "serve-id", "list").Stdout; list != "NAME    RING\nfirst\nsecond  canary\n" {
 		t.Errorf("list %q", list)
 	}
 	u.Expect(0, "serve-id", "remove", "first")

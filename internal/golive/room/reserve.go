@@ -11,6 +11,7 @@ import (
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/report"
 )
 
 // Overhead is what any work takes beside its files, in bytes: records, sums and the state.
@@ -154,7 +155,7 @@ func (s *Reservation) outlook(ctx context.Context, name string, need, free space
 	if amount := space.Lacking(need, free).Text(later.Minus(now.Amount)); amount != "" {
 		text = "; " + amount + " more could be freed"
 		if !last.IsZero() {
-			text += " at " + last.UTC().Format("2006-01-02 15:04 UTC") + ", when `retain_for` is over"
+			text += " at " + report.Moment(last.UTC()) + ", when `retain_for` is over"
 		}
 	}
 	if amount := space.Lacking(need, free).Text(most.Minus(later.Amount)); amount != "" {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"syncd/internal/report"
 )
@@ -12,56 +11,23 @@ import (
 // PrintFleet writes a table of the followers page by page, and what was stopped.
 func PrintFleet(w io.Writer, pages report.FleetPages) error {
 	var stopped []report.Stop
-	rows := rows{w: w}
+	table, shown := NewTable(w, "NAME", "HOST", "RING", "RELEASE", "STATE", "LAST SEEN"), 0
 	err := pages.Each(func(page report.FleetPage) error {
 		stopped = append(stopped, page.Stopped...)
 		for _, f := range page.Followers {
-			rows.add(orDash(f.Name), orDash(f.Host), orDash(f.Ring), orDash(string(f.Release)), fleetState(f.Following), timeOrDash(&f.LastSeen))
+			table.Row(orDash(f.Name), orDash(f.Host), orDash(f.Ring), orDash(string(f.Release)), fleetState(f.Following), timeOrDash(&f.LastSeen))
 		}
-		return rows.flush("NAME", "HOST", "RING", "RELEASE", "STATE", "LAST SEEN")
+		if shown += len(page.Followers); shown == 0 {
+			return nil
+		}
+		return table.Flush()
 	})
-	if err == nil && !rows.begun {
+	if err == nil && shown == 0 {
 		_, err = fmt.Fprintln(w, "no follower fits, or none has polled yet")
 	}
 	for _, s := range stopped {
 		fmt.Fprintf(w, "\n%s\n", stopText(s))
 	}
-	return err
-}
-
-// rows are the lines of a table that is written in parts. A later part can have wider
-// columns.
-type rows struct {
-	w      io.Writer
-	begun  bool
-	widths []int
-	waits  [][]string
-}
-
-func (r *rows) add(cells ...string) { r.waits = append(r.waits, cells) }
-
-// flush writes the rows that wait, below the head of the table.
-func (r *rows) flush(head ...string) error {
-	if len(r.waits) == 0 {
-		return nil
-	}
-	if !r.begun {
-		r.waits, r.widths, r.begun = append([][]string{head}, r.waits...), make([]int, len(head)), true
-	}
-	for _, row := range r.waits {
-		for i, cell := range row {
-			r.widths[i] = max(r.widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	var text strings.Builder
-	for _, row := range r.waits {
-		for i, cell := range row[:len(row)-1] {
-			fmt.Fprintf(&text, "%-*s", r.widths[i]+2, cell)
-		}
-		text.WriteString(row[len(row)-1] + "\n")
-	}
-	r.waits = nil
-	_, err := io.WriteString(r.w, text.String())
 	return err
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
+
+	"syncd/internal/report"
 )
 
 func size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }
@@ -34,13 +36,11 @@ func orDash(s string) string {
 	return s
 }
 
-const timeFormat = "2006-01-02 15:04:05"
-
 func timeOrDash(t *time.Time) string {
 	if t == nil {
 		return "-"
 	}
-	return t.Local().Format(timeFormat)
+	return report.Moment(t.Local())
 }
 
 func inBrackets(s string) string {

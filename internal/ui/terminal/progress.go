@@ -35,6 +35,19 @@ func (Silent) Show(report.Progress) {}
 // Close does nothing.
 func (Silent) Close() {}
 
+// WidthOf is how many characters fit into a line of a terminal, 0 for no limit.
+func WidthOf(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
 // Is is true when w is a terminal.
 func Is(w io.Writer) bool {
 	f, ok := w.(*os.File)

@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 
 	"syncd/internal/report"
 )
-
-func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
 
 // PrintStatus writes a table of the manifests, followed by their progress and errors.
 func PrintStatus(w io.Writer, s report.Status) error {
@@ -32,8 +29,7 @@ func PrintStatus(w io.Writer, s report.Status) error {
 		fmt.Fprintln(w, "read-only   nothing can be written to the file system of data_dir: mount it for writing to sync")
 	}
 	fmt.Fprintln(w)
-	table := newTable(w)
-	fmt.Fprintln(table, "MANIFEST\tRELEASE\tSTATE\tFILES\tSIZE\tCHECKED\tNEXT")
+	table := NewTable(w, "MANIFEST", "RELEASE", "STATE", "FILES", "SIZE", "CHECKED", "NEXT")
 	for _, m := range s.Manifests {
 		state := string(m.State)
 		if m.HeldFrom != "" {
@@ -43,12 +39,12 @@ func PrintStatus(w io.Writer, s report.Status) error {
 			state += " (pinned)"
 		}
 		if m.HoldUntil != nil {
-			state += " (until " + m.HoldUntil.Local().Format(timeFormat) + ")"
+			state += " (until " + timeOrDash(m.HoldUntil) + ")"
 		}
 		if m.Staged != nil {
 			state += " (" + m.Staged.Release + ")"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", m.Name, orDash(releaseName(m.Release, m.Revision)), state,
+		table.Row(m.Name, orDash(releaseName(m.Release, m.Revision)), state,
 			m.Files, size(m.Bytes), timeOrDash(m.CheckedAt), timeOrDash(m.NextSync))
 	}
 	if err := table.Flush(); err != nil {
@@ -82,10 +78,10 @@ func printHooks(w io.Writer, hooks []report.HookStatus) error {
 	if len(hooks) == 0 {
 		return nil
 	}
-	table := newTable(w)
-	fmt.Fprintln(table, "\nHOOK\tRECEIVER\tWAITING\tOLDEST\tGIVEN UP\tNEXT TRY")
+	fmt.Fprintln(w)
+	table := NewTable(w, "HOOK", "RECEIVER", "WAITING", "OLDEST", "GIVEN UP", "NEXT TRY")
 	for _, h := range hooks {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%d\t%s\n", h.Name, h.Receiver, h.Pending, timeOrDash(h.OldestAt), h.GivenUp, timeOrDash(h.NextTry))
+		table.Row(h.Name, h.Receiver, h.Pending, timeOrDash(h.OldestAt), h.GivenUp, timeOrDash(h.NextTry))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -104,10 +100,9 @@ func PrintDeliveries(w io.Writer, d report.Deliveries) error {
 		fmt.Fprintln(w, "every event was delivered")
 		return nil
 	}
-	table := newTable(w)
-	fmt.Fprintln(table, "ID\tHOOK\tEVENT\tMANIFEST\tTIME\tSTATE\tATTEMPTS\tNEXT TRY\tERROR")
+	table := NewTable(w, "ID", "HOOK", "EVENT", "MANIFEST", "TIME", "STATE", "ATTEMPTS", "NEXT TRY", "ERROR")
 	for _, e := range d.Deliveries {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", e.ID, e.Hook, e.Event, e.Manifest, timeOrDash(&e.At), e.State,
+		table.Row(e.ID, e.Hook, e.Event, e.Manifest, timeOrDash(&e.At), e.State,
 			e.Attempts, timeOrDash(e.NextTry), orDash(e.Error))
 	}
 	return table.Flush()
@@ -118,8 +113,7 @@ func printExports(w io.Writer, exports []report.ExportStatus) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	table := newTable(w)
-	fmt.Fprintln(table, "VIEW\tEXPORT\tSTATE\tGENERATION")
+	table := NewTable(w, "VIEW", "EXPORT", "STATE", "GENERATION")
 	for _, e := range exports {
 		generation := "-"
 		if e.Generation > 0 {
@@ -129,7 +123,7 @@ func printExports(w io.Writer, exports []report.ExportStatus) error {
 		if e.Since != nil {
 			state += " (since " + timeOrDash(e.Since) + ")"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", e.View, e.Path, state, generation)
+		table.Row(e.View, e.Path, state, generation)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -147,10 +141,10 @@ func printViews(w io.Writer, views []report.ViewStatus) error {
 	if len(views) == 0 {
 		return nil
 	}
-	table := newTable(w)
-	fmt.Fprintln(table, "\nVIEW\tLAYOUT\tSTATE\tFILES\tSIZE\tTREE")
+	fmt.Fprintln(w)
+	table := NewTable(w, "VIEW", "LAYOUT", "STATE", "FILES", "SIZE", "TREE")
 	for _, v := range views {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", v.Name, v.Layout, v.State, v.Files, size(v.Bytes), orDash(v.Fingerprint))
+		table.Row(v.Name, v.Layout, v.State, v.Files, size(v.Bytes), orDash(v.Fingerprint))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -163,8 +157,21 @@ func printViews(w io.Writer, views []report.ViewStatus) error {
 	return nil
 }
 
-// PrintQuarantine writes what a gate found, indented.
-func PrintQuarantine(w io.Writer, q *report.QuarantinedRevision) {
+// PrintExplanations writes a line for each sentence.
+func PrintExplanations(w io.Writer, list []report.Explanation) {
+	for _, e := range list {
+		about := map[string]string{"manifest": "", "view": "view ", "export": "export of view ", "hook": "hook "}
+		if lead, named := about[e.Kind]; named {
+			fmt.Fprintf(w, "%s%s: %s\n", lead, e.Name, e.Explanation)
+		} else {
+			fmt.Fprintf(w, "%s: %s\n", e.Kind, e.Explanation)
+		}
+		printQuarantine(w, e.Quarantined)
+	}
+}
+
+// printQuarantine writes what a gate found, indented.
+func printQuarantine(w io.Writer, q *report.QuarantinedRevision) {
 	if q == nil {
 		return
 	}
@@ -184,8 +191,7 @@ func PrintHistory(w io.Writer, h report.History) error {
 		fmt.Fprintln(w, "no syncs yet")
 		return nil
 	}
-	table := newTable(w)
-	fmt.Fprintln(table, "TIME\tGENERATION\tTRIGGER\tMANIFEST\tRELEASE\tRESULT\tDOWNLOADED")
+	table := NewTable(w, "TIME", "GENERATION", "TRIGGER", "MANIFEST", "RELEASE", "RESULT", "DOWNLOADED")
 	for _, entry := range h.Entries {
 		number := "-"
 		if entry.Generation > 0 {
@@ -195,11 +201,11 @@ func PrintHistory(w io.Writer, h report.History) error {
 			number += " *"
 		}
 		for _, m := range entry.Manifests {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", entry.Time.Local().Format(timeFormat), number, entry.Trigger,
+			table.Row(timeOrDash(&entry.Time), number, entry.Trigger,
 				m.Name, orDash(releaseName(m.Release, m.Revision)), string(m.Result)+inBrackets(m.Reason), size(m.BytesDownloaded))
 		}
 		for _, name := range entry.Removed {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t-\tremoved\t-\n", entry.Time.Local().Format(timeFormat), number, entry.Trigger, name)
+			table.Row(timeOrDash(&entry.Time), number, entry.Trigger, name, "-", "removed", "-")
 		}
 	}
 	if err := table.Flush(); err != nil {

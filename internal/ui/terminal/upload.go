@@ -20,7 +20,7 @@ func PrintUpload(w io.Writer, p report.Upload, dryRun bool) {
 		fmt.Fprintln(w, uploadLine(p, dryRun))
 	case report.UploadUnchanged:
 		if p.Superseded {
-			fmt.Fprintf(w, "nothing was published: generation %d in the bucket is %s's since %s, and not what is served here\n", p.Generation, p.Publisher, p.PublishedAt.Format("2006-01-02 15:04 MST"))
+			fmt.Fprintf(w, "nothing was published: generation %d in the bucket is %s's since %s, and not what is served here\n", p.Generation, p.Publisher, report.Moment(p.PublishedAt.Local()))
 			break
 		}
 		fmt.Fprintf(w, "the bucket shows what is served: generation %d\n", p.Generation)

@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// watchEvery is the time between two looks.
+const watchEvery = 2 * time.Second
+
+// Watch prints again and again until a signal ends it. A terminal shows only the last time.
+func (a *App) Watch(ctx context.Context, print func() error) error {
+	for {
+		if a.Stdout.IsTerminal() {
+			if err := a.Stdout.WriteStyled("\x1b[H\x1b[2J"); err != nil {
+				return err
+			}
+		}
+		if err := print(); err != nil && !errors.Is(err, ErrPrinted) {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(watchEvery):
+		}
+	}
+}
