@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/browse"
 	"syncd/cmd/syncd/call"
 	"syncd/cmd/syncd/cli"
 	"syncd/cmd/syncd/complete"
@@ -85,7 +86,7 @@ func newRoot(a *cli.App) *cobra.Command {
 		syncCommand, statusCommand, explainCommand, historyCommand, verifyCommand, rollbackCommand,
 		activateCommand, pinCommand, unpinCommand, holdCommand, skipCommand, forgetCommand, publishCommand, adoptCommand,
 		lockCommand, deliveriesCommand, servedCommand, fleetCommand, serveCommand,
-		releasesCommand, manifestsCommand, filesCommand, mapCommand, getCommand, call.Command,
+		browse.ReleasesCommand, browse.ManifestsCommand, browse.FilesCommand, mapCommand, getCommand, call.Command,
 		emulatorCommand, demo.Command, configCommand, versionCommand, healthcheckCommand,
 	} {
 		root.AddCommand(command(a))

@@ -2,23 +2,50 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"syncd/cmd/syncd/cli"
 	"syncd/internal/emulator"
+	"syncd/internal/report"
 )
 
-// TestEveryCommandIsWhole requires of each command a group in the help and completions for
-// its arguments and for each flag that takes a value.
+// withoutJSON are the commands that print no facts, or print them in a form of their own.
+var withoutJSON = map[string]string{
+	"syncd":                     "is its help",
+	"syncd call":                "prints the service's answer, which is JSON",
+	"syncd completion":          "is the help of those below",
+	"syncd config":              "is the help of those below",
+	"syncd config from-updater": "prints a configuration file",
+	"syncd demo":                "tells a story",
+	"syncd emulator":            "is a server",
+	"syncd healthcheck":         "answers by its exit status",
+	"syncd help":                "is help",
+	"syncd lock":                "prints a lock file, which is JSON",
+	"syncd map":                 "prints a map file",
+	"syncd run":                 "is the daemon, and logs JSON",
+	"syncd serve-id":            "is the help of those below",
+	"syncd serve-id add":        "prints an id alone, for a shell variable",
+	"syncd serve-id remove":     "prints nothing",
+	"syncd setup":               "is a dialogue",
+}
+
+// TestEveryCommandIsWhole requires of each command a group in the help, completions for its
+// arguments and for each flag that takes a value, and --json, unless withoutJSON says why not.
 func TestEveryCommandIsWhole(t *testing.T) {
 	for _, cmd := range everyCommand(documented(t)) {
+		hasJSON, why := cmd.Flags().Lookup("json") != nil, withoutJSON[cmd.CommandPath()]
+		if isScript := strings.HasPrefix(cmd.CommandPath(), "syncd completion "); hasJSON == (why != "" || isScript) {
+			t.Errorf("%s: has --json %t, and the reason against it is %q", cmd.CommandPath(), hasJSON, why)
+		}
 		if cmd.Parent() != nil && !cmd.Parent().HasParent() && cmd.GroupID == "" {
 			t.Errorf("%s has no group in the help: add it to cli.Groups and to docs/operating.md", cmd.CommandPath())
 		}
@@ -158,6 +185,43 @@ func TestNamesComplete(t *testing.T) {
 	}
 	if got := h.complete("fleet", "--state", ""); len(got) < 4 {
 		t.Errorf("states of followers: %q", got)
+	}
+}
+
+// TestFactsAsJSON reads what the commands print whose documents are described in
+// docs/operating.md alone.
+func TestFactsAsJSON(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	for _, row := range []struct{ args, want string }{
+		{"explain --json one", `{"explanations":[{"kind":"manifest","name":"one","state":"staged","explanation":"2026.10 is staged`},
+		{"explain --json", `{"kind":"view","name":"flat","state":"in_sync","explanation":"`},
+		{"manifests --json 2026.09", `{"manifests":[{"description":"The files of left.","name":"left"},{"description":"The files of one.","name":"one"}],"release":"2026.09"}`},
+		{"files --json one", `{"files":[{"reference":"Data/2026.10/a.dat","class":"Data","release":"2026.10","name":"a.dat"}],"manifest":"one"}`},
+		{"releases --json one", `{"manifest":"one","releases":["2026.09","2026.10"]}`},
+		{"version --json", `"version":"`},
+		{"config check --json", `"ok":true,"manifests":["one","two"],"warnings":[`},
+		{"hold --json one --for 1h", `{"generation":5,"changed":true,"manifests":[`},
+		{"unpin --json one", `{"generation":6,"changed":true,"manifests":[`},
+		{"skip --json one 2026.11", `{"generation":7,"changed":true,"manifests":[`},
+		{"pin --json one 2026.09", `{"generation":8,"changed":true,"manifests":[`},
+		{"history --json --limit 2", `{"history":[{"time":"`},
+	} {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, []byte(h.syncd(strings.Split(row.args, " ")...))); err != nil || !strings.Contains(compact.String(), row.want) {
+			t.Errorf("syncd %s: %s, %v", row.args, compact.String(), err)
+		}
+	}
+	count := func(args ...string) int {
+		var shown report.History
+		if err := json.Unmarshal([]byte(h.syncd(append([]string{"history", "--json"}, args...)...)), &shown); err != nil {
+			t.Fatal(err)
+		}
+		return len(shown.Entries)
+	}
+	all := count()
+	if all < 4 || count("--limit", "2") != 2 || count("--since", "1h") != all || count("--since", time.Now().Add(time.Hour).Format(time.RFC3339)) != 0 {
+		t.Errorf("%d entries; with limits %d and %d", all, count("--limit", "2"), count("--since", "1h"))
 	}
 }
 

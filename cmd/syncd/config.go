@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
@@ -16,25 +18,53 @@ import (
 
 func configCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Work with the configuration"}
-	cmd.AddCommand(&cobra.Command{
+	cmd.AddCommand(configCheckCommand(a), fromUpdaterCommand(a))
+	return cmd
+}
+
+func configCheckCommand(a *cli.App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use: "check", Short: "Check the configuration file and the files that it names", Args: cli.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			cfg, err := a.LoadAndWarn()
-			if err != nil {
-				return err
+			if err == nil {
+				var id config.Secret
+				if id, err = a.ReadID(cfg); err == nil {
+					err = checkFiles(a, cfg, id)
+				}
 			}
-			id, err := a.ReadID(cfg)
-			if err != nil {
-				return err
+			switch {
+			case asJSON:
+				err = errors.Join(err, a.PrintJSON(newConfigCheck(a, cfg, err)))
+			case err == nil:
+				fmt.Fprintf(a.Stdout, "%s: ok, %s\n", cfg.Path, english.Plural(len(cfg.Manifests), "manifest", ""))
 			}
-			if err := checkFiles(a, cfg, id); err != nil {
-				return err
-			}
-			fmt.Fprintf(a.Stdout, "%s: ok, %s\n", cfg.Path, english.Plural(len(cfg.Manifests), "manifest", ""))
-			return nil
+			return err
 		},
-	}, fromUpdaterCommand(a))
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
+}
+
+// configCheck is what `config check --json` prints.
+type configCheck struct {
+	Config    string   `json:"config"`
+	OK        bool     `json:"ok"`
+	Manifests []string `json:"manifests"`
+	Warnings  []string `json:"warnings"`
+	Errors    []string `json:"errors"`
+}
+
+func newConfigCheck(a *cli.App, cfg *config.Config, err error) configCheck {
+	check := configCheck{Config: a.ConfigFile(), OK: err == nil, Manifests: []string{}, Warnings: []string{}, Errors: []string{}}
+	if cfg != nil {
+		check.Manifests, check.Warnings = append(check.Manifests, cfg.Names()...), append(check.Warnings, cfg.Warnings()...)
+	}
+	if err != nil {
+		check.Errors = strings.Split(err.Error(), "\n")
+	}
+	return check
 }
 
 // checkFiles reads the files that the configuration names.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"syncd/cmd/syncd/browse"
 	"syncd/cmd/syncd/cli"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
@@ -91,7 +92,7 @@ func connectDoctor(a *cli.App, cfg *config.Config, id config.Secret, wrap func(d
 	}
 	client := cli.SourceOver(cfg, carrier)
 	files := func(ctx context.Context, name string, release manifest.Release) (iter.Seq[manifest.Reference], error) {
-		return filesOf(ctx, cfg, client, name, release)
+		return browse.FilesOf(ctx, cfg, client, name, release)
 	}
 	return doctor.Source{Carrier: carrier, Provider: client, Files: files}, nil
 }

@@ -16,7 +16,8 @@ import (
 )
 
 func pinCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use: "pin MANIFEST RELEASE", Short: "Keep a manifest at a release, whatever the configuration says", Args: cli.Arguments(2, 2),
 		Long: `Mirror this release of a manifest from the next sync on, until 'syncd unpin'. It goes
 before 'release' of the configuration, and may be an older one.`,
@@ -26,22 +27,28 @@ before 'release' of the configuration, and may be an older one.`,
 				return cli.Usagef("RELEASE %w", err)
 			}
 			text := fmt.Sprintf("%s  pinned to %s: `syncd sync %s` fetches it now, else the next sync does", args[0], release, args[0])
-			return giveOrder(cmd.Context(), a, request.Order{Manifests: args[:1], Release: string(release), Trigger: request.TriggerPin}, text)
+			return giveOrder(cmd.Context(), a, request.Order{Manifests: args[:1], Release: string(release), Trigger: request.TriggerPin}, text, asJSON)
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
 }
 
 func unpinCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use: "unpin MANIFEST", Short: "Follow the configured release again", Args: cli.Arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return giveOrder(cmd.Context(), a, request.Order{Manifests: args, Trigger: request.TriggerUnpin}, args[0]+"  follows the configuration from the next sync on")
+			return giveOrder(cmd.Context(), a, request.Order{Manifests: args, Trigger: request.TriggerUnpin}, args[0]+"  follows the configuration from the next sync on", asJSON)
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
 }
 
 func skipCommand(a *cli.App) *cobra.Command {
 	req := request.Order{Trigger: request.TriggerSkip}
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "skip MANIFEST RELEASE", Short: "Pass over a release of a manifest", Args: cli.Arguments(2, 2),
 		Long: `Never go to this release of a manifest by 'release: latest'. The next newer release is
@@ -56,15 +63,17 @@ mirrored as usual.`,
 			if req.Undo {
 				text = fmt.Sprintf("%s  no longer skips %s", args[0], release)
 			}
-			return giveOrder(cmd.Context(), a, req, text)
+			return giveOrder(cmd.Context(), a, req, text, asJSON)
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&req.Undo, "undo", false, "do not skip it any longer")
 	return cmd
 }
 
 func holdCommand(a *cli.App) *cobra.Command {
 	var until, span string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "hold MANIFEST...", Short: "Keep manifests as they are for a time", Args: cli.Arguments(1, -1),
 		Long: `Keep manifests at the served revision until a time, or for a duration. Then they follow
@@ -74,13 +83,14 @@ the configuration again. 'syncd sync --force' ends a hold, and so does --for 0s.
 			if err != nil {
 				return err
 			}
-			text := fmt.Sprintf("held until %s", end.Local().Format("2006-01-02 15:04 MST"))
+			text := fmt.Sprintf("held until %s", report.Moment(end.Local()))
 			if !end.After(time.Now()) {
 				text = "no longer held"
 			}
-			return giveOrder(cmd.Context(), a, request.Order{Manifests: args, Until: end, Trigger: request.TriggerHold}, text)
+			return giveOrder(cmd.Context(), a, request.Order{Manifests: args, Until: end, Trigger: request.TriggerHold}, text, asJSON)
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().StringVar(&until, "until", "", "the end of the hold, such as 2026-12-24T06:00:00+01:00, \"2026-12-24 06:00\" or 2026-12-24 (local `time`)")
 	cmd.Flags().StringVar(&span, "for", "", "the `duration` of the hold, such as 12h or 7d")
 	return cmd
@@ -98,22 +108,20 @@ func holdEnd(until, span string, now time.Time) (time.Time, error) {
 		}
 		return now.Add(d), nil
 	}
-	for _, form := range []string{time.RFC3339, "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02T15:04:05", time.DateOnly} {
-		end, err := time.ParseInLocation(form, until, time.Local)
-		if err == nil && !end.After(now) {
-			return time.Time{}, cli.Usagef("--until %s is in the past: `--for 0s` ends a hold", until)
-		}
-		if err == nil {
-			return end, nil
-		}
+	end, err := cli.ParseMoment(until)
+	switch {
+	case err != nil:
+		return time.Time{}, cli.Usagef("--until %w", err)
+	case !end.After(now):
+		return time.Time{}, cli.Usagef("--until %s is in the past: `--for 0s` ends a hold", until)
 	}
-	return time.Time{}, cli.Usagef("--until %q is not a time such as 2026-12-24T06:00:00+01:00 or \"2026-12-24 06:00\"", until)
+	return end, nil
 }
 
 // giveOrder notes an order and prints what has been done.
-func giveOrder(ctx context.Context, a *cli.App, req request.Order, done string) error {
+func giveOrder(ctx context.Context, a *cli.App, req request.Order, done string, asJSON bool) error {
 	return work[request.Order, report.Sync]{
-		operation: operation.Order, check: named(req.Manifests),
+		operation: operation.Order, check: named(req.Manifests), asJSON: asJSON,
 		text: lines(func(w io.Writer, _ report.Sync) { fmt.Fprintln(w, done) }),
 	}.run(ctx, a, req)
 }

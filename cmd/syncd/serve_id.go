@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +11,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/config/document"
 	"syncd/internal/downstream/serve"
+	"syncd/internal/ui/terminal"
 )
 
 func serveIDCommand(a *cli.App) *cobra.Command {
@@ -75,7 +75,8 @@ func warnOfRing(a *cli.App, cfg *config.Config, ring string) {
 }
 
 func listIDsCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use: "list", Short: "List the names and rings of the ids", Args: cli.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			cfg, err := withIDs(a)
@@ -86,14 +87,19 @@ func listIDsCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			table := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(table, "NAME\tRING")
+			table, listed := terminal.NewTable(a.Stdout, "NAME", "RING"), []map[string]string{}
 			for _, id := range ids {
-				fmt.Fprintf(table, "%s\t%s\n", id.Name, id.Ring)
+				table.Row(id.Name, id.Ring)
+				listed = append(listed, map[string]string{"name": id.Name, "ring": id.Ring})
+			}
+			if asJSON {
+				return a.PrintJSON(map[string]any{"ids": listed})
 			}
 			return table.Flush()
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
 }
 
 func removeIDCommand(a *cli.App) *cobra.Command {

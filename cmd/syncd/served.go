@@ -16,6 +16,7 @@ import (
 	"syncd/internal/disk/durable"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/audit"
+	"syncd/internal/report"
 )
 
 func servedCommand(a *cli.App) *cobra.Command {
@@ -29,9 +30,9 @@ below current/, show the files there with their SHA-256. The records outlive the
 
   syncd served --at 2026-10-03T12:00:00Z dq_addr_data/ews.txt`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			moment, err := time.Parse(time.RFC3339, at)
+			moment, err := cli.ParseMoment(at)
 			if err != nil {
-				return cli.Usagef("--at %q is not a time: write it as 2026-10-03T12:00:00Z or 2026-10-03T14:00:00+02:00", at)
+				return cli.Usagef("--at %w", err)
 			}
 			return showServed(a, moment, strings.Join(args, ""), asJSON)
 		},
@@ -75,7 +76,7 @@ func showServed(a *cli.App, at time.Time, name string, asJSON bool) error {
 		return a.PrintJSON(map[string]any{"at": at, "served": entries})
 	}
 	for _, e := range entries {
-		since := e.LiveSince.Format(time.RFC3339)
+		since := report.Moment(e.LiveSince.Local())
 		if name == "" {
 			fmt.Fprintf(a.Stdout, "%s  %s  live since %s\n", e.Name, e.Tree, since)
 		}

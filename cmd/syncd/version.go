@@ -42,11 +42,17 @@ func buildTime() time.Time {
 }
 
 func versionCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cli.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return a.PrintJSON(map[string]string{"version": version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+			}
 			_, err := fmt.Fprintf(a.Stdout, "syncd %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
 }

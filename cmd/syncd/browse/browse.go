@@ -1,11 +1,10 @@
-package main
+package browse
 
 import (
 	"context"
 	"fmt"
 	"iter"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -16,9 +15,12 @@ import (
 	"syncd/internal/engine"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
+	"syncd/internal/ui/terminal"
 )
 
-func releasesCommand(a *cli.App) *cobra.Command {
+// ReleasesCommand returns `syncd releases`.
+func ReleasesCommand(a *cli.App) *cobra.Command {
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "releases MANIFEST", Short: "List the releases of a manifest at the provider", Args: cli.Arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -27,6 +29,9 @@ func releasesCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			ids, err := releasesOf(cmd.Context(), cfg, client, args[0])
+			if asJSON && err == nil {
+				return a.PrintJSON(map[string]any{"manifest": args[0], "releases": append([]string{}, ids...)})
+			}
 			for _, id := range ids {
 				fmt.Fprintln(a.Stdout, report.VisibleLine(id))
 			}
@@ -34,10 +39,13 @@ func releasesCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	a.AddWait(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 
-func manifestsCommand(a *cli.App) *cobra.Command {
+// ManifestsCommand returns `syncd manifests`.
+func ManifestsCommand(a *cli.App) *cobra.Command {
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "manifests [RELEASE]", Short: "List the manifests of a release at the provider (default: the latest)", Args: cli.Arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,18 +61,24 @@ func manifestsCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			table := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+			if asJSON {
+				return a.PrintJSON(map[string]any{"release": release, "manifests": describedManifests(entries)})
+			}
+			table := terminal.NewList(a.Stdout, "MANIFEST", "DESCRIPTION")
 			for _, entry := range entries {
-				fmt.Fprintf(table, "%s\t%s\n", report.VisibleLine(entry.Name), report.VisibleLine(entry.Description))
+				table.Row(entry.Name, entry.Description)
 			}
 			return table.Flush()
 		},
 	}
 	a.AddWait(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 
-func filesCommand(a *cli.App) *cobra.Command {
+// FilesCommand returns `syncd files`.
+func FilesCommand(a *cli.App) *cobra.Command {
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "files MANIFEST [RELEASE]", Short: "List the files of a manifest at the provider (default: of its latest release)", Args: cli.Arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -76,9 +90,12 @@ func filesCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			refs, err := filesOf(cmd.Context(), cfg, client, args[0], release)
+			refs, err := FilesOf(cmd.Context(), cfg, client, args[0], release)
 			if err != nil {
 				return err
+			}
+			if asJSON {
+				return a.PrintJSON(map[string]any{"manifest": args[0], "files": listed(refs)})
 			}
 			for ref := range refs {
 				fmt.Fprintln(a.Stdout, ref)
@@ -87,7 +104,32 @@ func filesCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	a.AddWait(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
+}
+
+func describedManifests(entries []releases.ListedManifest) []map[string]string {
+	list := []map[string]string{}
+	for _, entry := range entries {
+		list = append(list, map[string]string{"name": entry.Name, "description": entry.Description})
+	}
+	return list
+}
+
+// listedFile is a file as `files --json` names it.
+type listedFile struct {
+	Reference manifest.Reference `json:"reference"`
+	Class     string             `json:"class"`
+	Release   manifest.Release   `json:"release"`
+	Name      string             `json:"name"`
+}
+
+func listed(refs iter.Seq[manifest.Reference]) []listedFile {
+	files := []listedFile{}
+	for ref := range refs {
+		files = append(files, listedFile{ref, string(ref.Class()), ref.Release(), ref.Name()})
+	}
+	return files
 }
 
 // releasesOf lists the releases of a manifest at the provider. For a configured entry with
@@ -112,10 +154,10 @@ func releasesOf(ctx context.Context, cfg *config.Config, client cli.Source, name
 	return slices.Compact(all), nil
 }
 
-// filesOf lists the files of a manifest's release at the provider. For a configured entry
+// FilesOf lists the files of a manifest's release at the provider. For a configured entry
 // with a product or single files, release stands for those that have no release of their
 // own; Metadata tells which one is the latest.
-func filesOf(ctx context.Context, cfg *config.Config, client cli.Source, name string, release manifest.Release) (iter.Seq[manifest.Reference], error) {
+func FilesOf(ctx context.Context, cfg *config.Config, client cli.Source, name string, release manifest.Release) (iter.Seq[manifest.Reference], error) {
 	files := engine.FilesOf(cfg, name)
 	if len(files) == 0 {
 		list, err := client.Manifest(ctx, release, name, nil)
