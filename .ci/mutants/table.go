@@ -43,7 +43,7 @@ var mutants = []mutant{
 	{"a redirect takes the ID along", `c\.stripID\(target\)\n`, "_ = target\n", "transport", "Redirect|ID"},
 	{"a request has a Referer", `header\.Set\("Range", requested\.String\(\)\)`, "header.Set(\"Range\", requested.String())\n\t\theader.Set(\"Referer\", \"http://provider.example/?id=x\")", "fetcher sync", "Fetch|Resume|CustomerID|Interrupted"},
 
-	// Resumed downloads.
+	// Resumed downloads and batches.
 	{"another validator is the same content", `case !v\.matches\(res\.Header\):`, "case false:", "fetcher", ""},
 	{"another range is the right one", `case got\.start != want\.from, isRest`, "case isRest", "fetcher", ""},
 	{"bytes behind the end stay", `if end := p\.layout\.end\(\); end < info\.Size\(\)`, "if end := p.layout.end(); end < 0 && end < info.Size()", "fetcher", ""},
@@ -52,5 +52,7 @@ var mutants = []mutant{
 	{"a resumed request has no condition", `header\.Set\("If-Range", condition\)`, "_ = condition", "fetcher", ""},
 	{"a planted link is continued", `(!info\.IsRegular\(\) \|\| )info\.Links\(\) != 1`, "${1}false", "fetcher", ""},
 	{"a useless file is kept", `if !isTooLarge && !p\.file\.hasFailed\.Load\(\) \{`, "if true || !isTooLarge {", "fetcher", ""},
+	{"a batch asks for answered rows again", `if r\.journal\.has\(number\) \{`, "if r.journal.has(number) && false {", "batch", ""},
+	{"a submission in flight is sent again", `(Writes && )r\.journal\.wasAsked\(number\)`, "${1}false", "batch", ""},
 	{"old gaps count as present", `(p\.hasGaps = )p\.validator\.Present != nil`, "${1}false && p.validator.Present != nil", "fetcher", ""},
 }

@@ -68,8 +68,11 @@ func (f *batchFlags) check(flags callFlags, changed func(string) bool) error {
 // makeBatch calls an operation for each row of a file.
 func makeBatch(ctx context.Context, a *cli.App, name string, op *service.Operation, flags callFlags, args []string) error {
 	method := flags.method(op)
+	if !flags.get && !flags.post {
+		method = "" // the columns choose it
+	}
 	switch {
-	case !op.Has(method):
+	case method != "" && !op.Has(method):
 		return cli.Usagef("%s cannot be called with %s: use %s", op.Name, method, strings.Join(op.Methods, " or "))
 	case op.Formats[0] == service.FormatFile:
 		return cli.Usagef("%s answers with a file: a batch takes operations that answer with data", op.Name)

@@ -20,7 +20,7 @@ type Config struct {
 	Client    *service.Client
 	Service   string
 	Operation *service.Operation
-	Form      service.Form // with a method
+	Form      service.Form // without a method, the columns choose it
 	Arguments []string     // name=value for every row; may be empty
 	Input     string       // the name of a file
 	Output    string
@@ -67,6 +67,9 @@ func Open(cfg Config) (*Batch, error) {
 	b := &Batch{cfg: cfg}
 	err := b.open()
 	if err == nil {
+		err = b.chooseMethod()
+	}
+	if err == nil {
 		err = b.check()
 	}
 	if err != nil {
@@ -110,6 +113,41 @@ func (b *Batch) open() error {
 	b.file, err = os.Open(b.cfg.Input)
 	return err
 }
+
+// chooseMethod chooses POST if a column of the header, or of the first line of JSON, is an
+// input that only POST has.
+func (b *Batch) chooseMethod() error {
+	op, form := b.cfg.Operation, &b.cfg.Form
+	if form.Method != "" {
+		return nil
+	}
+	form.Method = op.Methods[0]
+	consider := func(columns []string) error {
+		for _, column := range columns {
+			slot, err := op.Find(column, form.Method, b.cfg.Client.Prefix())
+			if slot != nil || err != nil || !op.Has("POST") {
+				continue // check tells errors
+			}
+			if slot, err := op.Find(column, "POST", b.cfg.Client.Prefix()); slot != nil && err == nil {
+				form.Method = "POST"
+			}
+		}
+		return nil
+	}
+	_, err := b.each(func(_ int, r row) error {
+		var names []string
+		for _, m := range r.members {
+			names = append(names, m.Name)
+		}
+		return errors.Join(consider(names), errEnough)
+	}, consider)
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+var errEnough = errors.New("the first row is enough")
 
 // check reads every row.
 func (b *Batch) check() error {

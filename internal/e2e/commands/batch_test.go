@@ -143,6 +143,8 @@ func TestABatchThatStops(t *testing.T) {
 	h.Contains("argument and column", batch(2, "--out", "o", "mak=1").Stderr, "no row can be sent: row 1, line 2: ", "Records has 2 items")
 	h.Contains("flag alone", h.Expect(2, "call", "property", "LookupProperty", "mak=1", "--out", "o").Stderr, "--out needs --batch")
 	h.Contains("file", h.Expect(2, "call", "releases", "Download/Data", "--batch", "in.csv", "--out", "o").Stderr, "answers with a file")
+	h.Write("ids.csv", "RecordID,mak\nA,4400112233\n", 0o600)
+	h.Contains("input of POST", h.Expect(0, "call", "property", "LookupProperty", "--batch", "ids.csv", "--out", "o", "--dry-run").Stdout, "POST ", `{"RecordID":"A","MAK":"4400112233"}`)
 	h.Contains("no input", h.Expect(2, "call", "property", "LookupProperty", "--batch", "none.csv", "--out", "o").Stderr, "none.csv: no such file")
 	r := batch(0, "--out", "out.csv", "--dry-run")
 	h.Contains("dry run", r.Stdout, "mak=9000000000")
