@@ -155,6 +155,9 @@ var errStalled = errors.New("stalled: no byte arrived within stall_timeout")
 // errNoTimeLeft ends an attempt without an answer when the retry budget ends.
 var errNoTimeLeft = errors.New("no answer came within retry.max_elapsed")
 
+// errNoneAnswers ends an attempt whose server says goodbye on each new connection.
+var errNoneAnswers = errors.New("the server ended each new connection without an answer")
+
 var errNoCertificate = errors.New("the server does not accept the client's certificate: check client_cert and client_key")
 
 // certificateAlerts are the TLS alerts of a server that wants another client certificate.

@@ -408,6 +408,31 @@ func TestCloseClosesAConnectionThatSaidGoodbye(t *testing.T) {
 	p.close(t, c)
 }
 
+// net/http sends a request again on a new connection after a goodbye, without a pause and
+// without an end.
+func TestAServerThatSaysGoodbyeToEachRequestGetsPauses(t *testing.T) {
+	leavesNothing(t)
+	f := newFront(t)
+	var connections atomic.Int64
+	p := hostilePeer(t, f.certificate, func(h *hostile) {
+		connections.Add(1)
+		h.request()
+		h.WriteGoAway(0, http2.ErrCodeNo, nil)
+		h.drain()
+	})
+	f.base = "https://" + p.Addr().String()
+	c := f.client(t, time.Minute)
+	within(t, "the attempt", func() {
+		if _, err := c.Open(t.Context(), toGood); !errors.Is(err, errNoneAnswers) || !IsTransient(err) {
+			t.Errorf("%v", err)
+		}
+	})
+	if n := connections.Load(); n > 2*maxFresh {
+		t.Errorf("%d connections for one attempt", n)
+	}
+	p.close(t, c)
+}
+
 // A connection that answers pings, but no request, must not get the next request too.
 func TestAStalledConnectionIsNotUsedAgain(t *testing.T) {
 	f := newFront(t)

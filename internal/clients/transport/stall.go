@@ -26,6 +26,7 @@ type stallWatch struct {
 	timeout time.Duration
 	cancel  context.CancelCauseFunc
 	conn    atomic.Pointer[net.Conn]
+	fresh   atomic.Int32 // new connections that the call of net/http took
 	trace   httptrace.ClientTrace
 	timer   *time.Timer // runs check
 
@@ -42,6 +43,11 @@ type stallWatch struct {
 	tellSlow func()
 }
 
+// maxFresh is how many new connections one call of net/http may take. Over HTTP/2, it sends
+// a request again without a pause, and without an end, that a server refused with a goodbye
+// (GOAWAY): a thousand connections in a few seconds. Retry makes the pauses.
+const maxFresh = 3
+
 // unlimited is longer than any transfer.
 const unlimited = 100 * 365 * 24 * time.Hour
 
@@ -52,6 +58,9 @@ func newStallWatch(ctx context.Context, timeout time.Duration) *stallWatch {
 	w.trace.GotConn = func(info httptrace.GotConnInfo) {
 		conn := belowTLS(info.Conn)
 		w.conn.Store(&conn)
+		if !info.Reused && w.fresh.Add(1) > maxFresh {
+			w.cancel(errNoneAnswers)
+		}
 	}
 	w.ctx = httptrace.WithClientTrace(ctx, &w.trace)
 	w.timer = time.AfterFunc(timeout, w.check)
@@ -75,6 +84,7 @@ func (w *stallWatch) waitFor(limit time.Duration) {
 // a call that has no connection, and a repeated one that has no answer: a slow server has the
 // whole timeout for its first answer.
 func (w *stallWatch) waitForAnswer(left time.Duration, isRepeated bool, slow func()) {
+	w.fresh.Store(0)
 	left = max(left, leastAttempt)
 	limit := w.timeout
 	if isRepeated {
