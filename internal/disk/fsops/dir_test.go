@@ -122,6 +122,28 @@ func TestAFolderWaitsForNoFIFOInItsPlace(t *testing.T) {
 	}
 }
 
+func TestNothingWaitsForAFIFOInTheMirror(t *testing.T) {
+	d := open(t, t.TempDir())
+	must(t, os.Mkdir(d.Path("sub"), 0o700))
+	for _, name := range []string{"fifo", "sub/fifo"} {
+		must(t, unix.Mkfifo(d.Path(name), 0o600))
+		if f, err := d.Open(name); err == nil {
+			f.Close()
+		}
+		if f, err := d.OpenToWrite(name, 0); err == nil {
+			f.Close()
+			t.Errorf("%s was opened for writing", name)
+		}
+		_ = d.Use(name, func(int) error { return nil })
+	}
+	from, err := d.Open("sub")
+	must(t, err)
+	defer from.Close()
+	if err := copyBetween(from, "fifo", from, "copy"); err == nil {
+		t.Error("a FIFO was copied")
+	}
+}
+
 func TestAListVisitsAllAndWaitsForNoFIFO(t *testing.T) {
 	d := open(t, t.TempDir())
 	for i := range 2500 {

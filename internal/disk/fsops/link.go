@@ -56,11 +56,18 @@ func IsNoHardLink(err error) bool {
 
 // copyBetween copies by reflink, which shares the blocks, where the file system can.
 func copyBetween(from *os.File, oldName string, to *os.File, newName string) error {
-	src, err := openIn(from, oldName, os.O_RDONLY)
+	src, err := openIn(from, oldName, os.O_RDONLY|nonblocking)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
+	info, err := src.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "copy", Path: src.Name(), Err: errNotRegular}
+	}
+	if err != nil {
+		return err
+	}
 	dst, err := openIn(to, newName, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
@@ -70,10 +77,6 @@ func copyBetween(from *os.File, oldName string, to *os.File, newName string) err
 		if _, err := io.Copy(dst, src); err != nil {
 			return err
 		}
-	}
-	info, err := src.Stat()
-	if err != nil {
-		return err
 	}
 	if err := Fchmod(dst, info.Mode().Perm()); err != nil {
 		return err

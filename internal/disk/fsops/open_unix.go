@@ -42,7 +42,7 @@ func (d *Dir) Use(name string, do func(fd int) error) error {
 		defer f.Close()
 		return do(int(f.Fd()))
 	}
-	fd, err := d.openPlain(name, os.O_RDONLY, 0)
+	fd, err := d.openPlain(name, os.O_RDONLY|nonblocking, 0)
 	if err != nil {
 		return err
 	}

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Open opens a file or directory for reading.
+// Open opens a file or directory for reading. It waits for no FIFO that took its place.
 func (d *Dir) Open(name string) (*os.File, error) {
 	if d == nil {
 		return nil, missing("open", name)
 	}
-	f, err := d.open(name, os.O_RDONLY, 0)
+	f, err := d.open(name, os.O_RDONLY|nonblocking, 0)
 	return f, d.err(err)
 }
 
@@ -24,7 +24,7 @@ func (d *Dir) OpenToWrite(name string, flag int) (*os.File, error) {
 	if d == nil {
 		return nil, missing("open", name)
 	}
-	f, err := d.open(name, os.O_WRONLY|flag, 0)
+	f, err := d.open(name, os.O_WRONLY|nonblocking|flag, 0)
 	return f, d.err(err)
 }
 

@@ -128,3 +128,20 @@ func TestDamagedRecordsOfTheAuditLoseNoOthers(t *testing.T) {
 	h.Must(os.WriteFile(file, []byte(events+strings.TrimPrefix(read(), damage+"\n")), 0o600))
 	e2e.Same(h, "after a repair by hand", want, servedAt(h, first, path))
 }
+
+// A FIFO in the place of a folder, and a sparse file without an end, hold up no command.
+func TestHarmfulFilesOfTheAuditHoldUpNothing(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t)
+	h.Sync(0)
+	trees := filepath.Join(h.Data, "state", "audit", "trees", "dq_addr_data")
+	h.Must(errors.Join(os.RemoveAll(trees), unix.Mkfifo(trees, 0o600)))
+	h.Provider.AdvanceSample()
+	h.Contains("warning about a FIFO", h.Expect(0, "sync").Stderr, "recording what is served failed")
+	events := filepath.Join(h.Data, "state", "audit", "events")
+	h.Must(errors.Join(os.Remove(trees), os.Truncate(events, 1<<40)))
+	h.Provider.AdvanceSample()
+	h.Contains("warning about a sparse file", h.Expect(0, "sync").Stderr, "move it away")
+	h.Contains("served", h.Expect(1, "served", "--at", time.Now().Format(time.RFC3339Nano)).Stderr, "move it away")
+	h.Must(os.Remove(events)) // the harness reads all files for the Customer ID
+}

@@ -1,8 +1,11 @@
 package audit
 
 import (
+	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -60,6 +63,10 @@ func Open(m *mirror.Mirror, disk *durable.Disk, keep time.Duration) (*Log, error
 	return l, err
 }
 
+// maxEvents bounds the file of events, in bytes. It is a million events: a file that is
+// longer is another program's, or a sparse one that takes all memory.
+const maxEvents = 128 << 20
+
 // Read returns the events, the oldest first, and the lines that are no events.
 func Read(root *fsops.Dir) (list []Event, damaged []string, err error) {
 	f, err := root.OpenRegular(events)
@@ -70,19 +77,24 @@ func Read(root *fsops.Dir) (list []Event, damaged []string, err error) {
 		return nil, nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(f)
-	if err != nil {
-		return nil, nil, err
+	if info, err := f.Stat(); err != nil || info.Size() > maxEvents {
+		return nil, nil, cmp.Or(err, fmt.Errorf("%s has over %d bytes: move it away", f.Name(), maxEvents))
 	}
-	for line := range strings.Lines(string(text)) {
+	lines := bufio.NewReader(io.LimitReader(f, maxEvents))
+	for {
+		line, err := lines.ReadString('\n')
 		var e Event
-		if json.Unmarshal([]byte(line), &e) == nil && e.Name != "" {
+		switch {
+		case err != nil && err != io.EOF: //nolint:errorlint // a wrapped one is a failure
+			return nil, nil, err
+		case line == "":
+			return list, damaged, nil
+		case json.Unmarshal([]byte(line), &e) == nil && e.Name != "":
 			list = append(list, e)
-		} else {
+		default:
 			damaged = append(damaged, strings.TrimSuffix(line, "\n"))
 		}
 	}
-	return list, damaged, nil
 }
 
 func (l *Log) readLocked() (err error) {
