@@ -25,7 +25,7 @@ var mutants = []mutant{
 	{"a backslash is part of a name", "strings\\.ContainsAny\\(s, `/\\\\`\\)", "strings.ContainsAny(s, `/`)", "manifest releases", ""},
 	{"a body has no limit", `if int64\(n\) > b\.left \{`, "if false {", "transport releases", "Limit|Large|Body|Bodies"},
 	{"a list has no limit", `if l\.seen\+\+; l\.seen > l\.entries \{`, "if l.seen++; false {", "releases", "Limit|Large|Many|Entries|Cost"},
-	{"a file has no limit", `(w\.metadataSize >= 0 && )w\.done > 2`, "${1}false && w.done > 2", "syncer", "TooLarge|Refus"},
+	{"a file has no limit", `(g\.Told >= 0 && )done > 2`, "${1}false && done > 2", "syncer", "TooLarge|Refus|FarBeyond"},
 
 	{"what rotted goes live by a rollback", `(case len\(unproven\) > 0)(:\n\t\treturn p, &unprovenError)`, "${1} && false${2}", "syncer", "Rotten"},
 	{"what rotted goes live by a pin", `(return q\.GoesBack )(&& !q\.served\[id\])`, "${1}&& false ${2}", "syncer", "Rotten"},

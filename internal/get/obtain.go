@@ -72,7 +72,7 @@ func (g *getter) prove(ctx context.Context, w wish, unfinished *fsops.Dir) (veri
 		return verify.Proven{}, "", context.Cause(ctx)
 	}
 	f := fetcher.New(g.Provider, unfinished, g.Fetcher)
-	proven, err := f.Fetch(ctx, manifest.File{Reference: w.ref, Path: w.name, Expected: w.expected}, w.size, watcher{g, w})
+	proven, err := f.Fetch(ctx, manifest.File{Reference: w.ref, Path: w.name, Expected: w.expected}, w.size, g.watch(w))
 	return proven, Downloaded, err
 }
 
@@ -144,16 +144,24 @@ func (g *getter) place(unfinished *fsops.Dir, from, name string) error {
 	return g.disk.SyncDir(g.dir, ".")
 }
 
-// watcher checks the space for a file whose size was not known before.
+// watcher checks the space for a file that is larger than was known before, and ends one
+// that has no end.
 type watcher struct {
 	*getter
 	wish
+	growth fetcher.Growth
 }
 
-func (w watcher) Announced(size int64) error {
-	if w.size >= 0 {
+func (g *getter) watch(w wish) *watcher {
+	free := func() (space.Amount, error) { return space.Free(g.dir) }
+	return &watcher{g, w, fetcher.Growth{Told: w.size, Expected: w.size, Free: free, MakeRoom: "make room, or name another folder with --output"}}
+}
+
+func (w *watcher) Announced(size int64) error {
+	if size <= w.growth.Expected {
 		return nil
 	}
+	w.growth.Expected = size
 	free, err := space.Free(w.dir)
 	if err != nil {
 		return err
@@ -161,7 +169,7 @@ func (w watcher) Announced(size int64) error {
 	return w.refuse(space.OfContent(max(size-w.begun(w.wish), 0)), free)
 }
 
-func (watcher) Moved(int64, int64) error { return nil }
-func (watcher) Received()                {}
-func (watcher) Resumed(int64)            {}
-func (watcher) Mismatch(error)           {}
+func (w *watcher) Moved(_, done int64) error { return w.growth.Reached(done) }
+func (*watcher) Received()                   {}
+func (*watcher) Resumed(int64)               {}
+func (*watcher) Mismatch(error)              {}

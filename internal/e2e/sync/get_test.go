@@ -3,6 +3,7 @@ package sync_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -141,4 +142,21 @@ func TestGetRefusesAPlantedFolder(t *testing.T) {
 	h.Must(os.Symlink(h.Dir, planted))
 	h.Expect(1, "get", "Data/2026.10/ews.txt", "-o", "out")
 	e2e.Same(h, "files", fmt.Sprint([]string{filepath.Base(planted)}), fmt.Sprint(e2e.NamesIn(h, h.Path("out"))))
+}
+
+// A server can send a file without an end, or announce any length.
+func TestGetEndsADownloadThatGoesFarBeyondItsSize(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t, "m")
+	const size = 160 << 20
+	h.Provider.SetManifest("m", "2026.10", emulator.File{Name: "f", Content: emulator.Random(1, size)})
+	h.Provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Metadata/*", Body: `{"FileSize":"1000"}`})
+	h.Provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/SHA256/*", Body: strings.Repeat("ab", 32)})
+	h.Provider.AddFault(emulator.Fault{Kind: emulator.KindNoLength, Host: emulator.HostDownload})
+	h.Contains("without a length", h.Expect(1, "get", "Data/2026.10/f").Stderr, "of a file whose size is 1000 B by its Metadata")
+	h.Provider.ClearFaults()
+	h.Provider.SetManifest("m", "2026.10", emulator.File{Name: "f", Content: emulator.Random(1, math.MaxInt64)})
+	h.Provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/Metadata/*", Body: `{"FileSize":"1000"}`})
+	h.Provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/SHA256/*", Body: strings.Repeat("ab", 32)})
+	h.Contains("with any length", h.Expect(1, "get", "Data/2026.10/f").Stderr, "make room, or name another folder with --output")
 }
