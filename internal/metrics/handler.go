@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
 	"golang.org/x/time/rate"
 )
 
@@ -17,13 +18,14 @@ import (
 // so that a flood of scrapes does not slow a sync down.
 const gathersPerSecond, gatherBurst = 5, 20
 
-// Handler serves the metrics of gatherer in the text format, plain or gzipped. It
-// offers no other format, so that a response to every request is cached.
+// Handler serves the metrics of gatherer as text, or as protobuf, which alone has native
+// histograms; each plain or gzipped. It offers no other format, so that a response to every
+// request is cached.
 func Handler(gatherer prometheus.Gatherer) http.Handler {
 	return &handler{
 		inner: promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}),
 		limit: rate.NewLimiter(gathersPerSecond, gatherBurst),
-		last:  map[string]*response{},
+		last:  map[variant]*response{},
 	}
 }
 
@@ -32,18 +34,35 @@ type handler struct {
 	limit *rate.Limiter
 
 	mu   sync.Mutex
-	last map[string]*response // by encoding
+	last map[variant]*response
+}
+
+// variant is a form in which clients can have the metrics.
+type variant struct {
+	accept   string // the header that asks for the format
+	encoding string
+}
+
+// protobuf asks for the format with native histograms.
+const protobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
+
+func variantFor(r *http.Request) variant {
+	v := variant{encoding: encodingFor(r)}
+	if expfmt.Negotiate(r.Header).FormatType() == expfmt.TypeProtoDelim {
+		v.accept = protobuf
+	}
+	return v
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	encoding := encodingFor(r)
-	res := h.cached(encoding)
+	v := variantFor(r)
+	res := h.cached(v)
 	if h.limit.Allow() || res == nil {
 		res = &response{header: http.Header{}, status: http.StatusOK}
 		bare := r.Clone(r.Context())
-		bare.URL, bare.Header = &url.URL{Path: r.URL.Path}, http.Header{"Accept-Encoding": {encoding}}
+		bare.URL, bare.Header = &url.URL{Path: r.URL.Path}, http.Header{"Accept": {v.accept}, "Accept-Encoding": {v.encoding}}
 		h.inner.ServeHTTP(res, bare)
-		h.cache(encoding, res)
+		h.cache(v, res)
 	}
 	maps.Copy(w.Header(), res.header)
 	w.WriteHeader(res.status)
@@ -61,19 +80,19 @@ func encodingFor(r *http.Request) string {
 	return "identity"
 }
 
-func (h *handler) cached(encoding string) *response {
+func (h *handler) cached(v variant) *response {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.last[encoding]
+	return h.last[v]
 }
 
-func (h *handler) cache(encoding string, res *response) {
+func (h *handler) cache(v variant, res *response) {
 	if res.status != http.StatusOK {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.last[encoding] = res
+	h.last[v] = res
 }
 
 // response is an http.ResponseWriter that writes into memory.

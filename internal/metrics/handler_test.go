@@ -9,8 +9,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
 )
 
 // collector counts how often it is gathered, and fails with err.
@@ -79,6 +82,41 @@ func TestAFloodOfScrapesGathersSeldomAndIsAnsweredAlike(t *testing.T) {
 	}
 	if source.gathers > before {
 		t.Errorf("other Accept headers gathered %d times more", source.gathers-before)
+	}
+}
+
+// TestProtobufHasNativeHistograms asks as Prometheus does: its version decides about the
+// order and the parameters.
+func TestProtobufHasNativeHistograms(t *testing.T) {
+	m, reg := used(t)
+	m.SyncTook(3 * time.Second)
+	h := Handler(reg)
+	for _, accept := range []string{
+		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.7",
+		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.2",
+	} {
+		w := ask(h, "Accept", accept)
+		decoder := expfmt.NewDecoder(w.Body, expfmt.ResponseFormat(w.Header()))
+		found := false
+		for {
+			var family dto.MetricFamily
+			if err := decoder.Decode(&family); err != nil {
+				if err != io.EOF {
+					t.Fatal(err)
+				}
+				break
+			}
+			if family.GetName() == "syncd_sync_duration_seconds" {
+				both := family.GetMetric()[0].GetHistogram()
+				found = len(both.GetPositiveSpan()) > 0 && len(both.GetBucket()) == 10 && both.GetSampleCount() == 2
+			}
+		}
+		if !found {
+			t.Errorf("%s: no native histogram beside the classic one", accept)
+		}
+	}
+	if n := len(h.(*handler).last); n != 1 {
+		t.Errorf("%d responses are cached, want 1", n)
 	}
 }
 

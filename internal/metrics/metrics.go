@@ -83,6 +83,8 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 		syncDuration: factory.NewHistogram(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "sync_duration_seconds", Help: "Duration of whole syncs, with all their manifests.",
 			Buckets: []float64{0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 4 * 3600},
+			// The same as a native histogram, for scrapes by protobuf.
+			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour,
 		}),
 		lastCheck:       gauge("last_check_timestamp_seconds", "Time of the last check of a manifest at the provider, whether it found a change or not.", "manifest"),
 		lastSuccess:     gauge("last_success_timestamp_seconds", "Time when a manifest was last up to date.", "manifest"),
@@ -141,7 +143,8 @@ func (p Probes) register(reg prometheus.Registerer) {
 	probe("sync_retrying_since_timestamp_seconds", "Time when the first request to the provider began that is being retried without success; 0 while none is.",
 		func() float64 { return seconds(p.RetryingSince()) })
 	probe("orphaned_manifests", "Manifests and views that left the configuration and are still served.", p.Orphaned)
-	probe("bandwidth_limit_bytes", "Bytes per second that all downloads together may use now, by transfers.bandwidth; 0 without a limit.", p.Bandwidth)
+	probe("bandwidth_limit_bytes_per_second", "Bytes per second that all downloads together may use now, by transfers.bandwidth; 0 without a limit.", p.Bandwidth)
+	probe("bandwidth_limit_bytes", "Deprecated, gone in 0.3.0: use syncd_bandwidth_limit_bytes_per_second.", p.Bandwidth)
 	reg.MustRegister(newHookCollector(p.Hooks), newFleetCollector(p.Fleet))
 }
 

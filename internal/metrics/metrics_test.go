@@ -73,6 +73,7 @@ func TestNamesLabelsAndValuesMatchTheContract(t *testing.T) {
 	want := `
 syncd_active_since_timestamp_seconds{manifest="one"} 3.5
 syncd_bandwidth_limit_bytes 1024
+syncd_bandwidth_limit_bytes_per_second 1024
 syncd_config_last_reload_successful 0
 syncd_cool_down_until_timestamp_seconds 9.5
 syncd_damaged_objects 2

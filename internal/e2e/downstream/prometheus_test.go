@@ -65,6 +65,16 @@ func TestShippedAlertsFireAndResolveInPrometheus(t *testing.T) {
 	m.wantAlert("SyncdAbsent", "firing")
 }
 
+// TestPrometheusReadsTheNativeHistogram has Prometheus scrape by protobuf.
+func TestPrometheusReadsTheNativeHistogram(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t)
+	p := h.SyncedDaemon()
+	m := prometheus(h, strings.TrimPrefix(p.Web, "http://"), "--enable-feature=native-histograms")
+	h.Eventually("the native histogram", func() bool { return m.value(`histogram_count(syncd_sync_duration_seconds)`) == "1" })
+	e2e.Same(h, "quantile above zero", "1", m.value(`histogram_quantile(0.5, syncd_sync_duration_seconds) > bool 0`))
+}
+
 // TestStateSeriesOutliveTheDaemon starts a new process without a provider: it must show
 // the values of the last one.
 func TestStateSeriesOutliveTheDaemon(t *testing.T) {
@@ -115,7 +125,7 @@ type monitor struct {
 
 // prometheus starts a Prometheus that scrapes target twice per second, with the shipped
 // rules and a shorter `for`.
-func prometheus(h *e2e.Host, target string) *monitor {
+func prometheus(h *e2e.Host, target string, options ...string) *monitor {
 	h.Helper()
 	binary, err := exec.LookPath("prometheus")
 	if err != nil {
@@ -131,7 +141,8 @@ scrape_configs:
 `, target), 0o644)
 	address := e2e.FreeAddress(h)
 	out := &e2e.Buffer{}
-	cmd := exec.Command(binary, "--config.file="+h.Path("prometheus.yml"), "--storage.tsdb.path="+h.Path("tsdb"), "--web.listen-address="+address)
+	options = append(options, "--config.file="+h.Path("prometheus.yml"), "--storage.tsdb.path="+h.Path("tsdb"), "--web.listen-address="+address)
+	cmd := exec.Command(binary, options...)
 	cmd.Stdout, cmd.Stderr = out, out
 	h.Must(cmd.Start())
 	h.Cleanup(func() {
