@@ -388,6 +388,7 @@ func TestWhatCountsAsARefusal(t *testing.T) {
 		"mismatch":                       {"; refused=2026.11; reason=hash_mismatch", "canary", true},
 		"two failures":                   {"; refused=2026.11; reason=failed; attempts=2", "canary", true},
 		"one failure":                    {"; refused=2026.11; reason=failed; attempts=1", "canary", false},
+		"a way back":                     {"; release=2026.12; refused=2026.11; reason=downgrade; attempts=3", "canary", false},
 		"a release that is not served":   {"; refused=2026.12; reason=gate", "canary", false},
 		"a ring that cannot see it yet":  {refuses, "rest", false},
 		"an ID without ring":             {refuses, "", false},

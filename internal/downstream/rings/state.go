@@ -10,6 +10,7 @@ import (
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 )
 
 // The headers by which two syncd recognise each other.
@@ -153,7 +154,14 @@ func parseRelease(text string) (manifest.Release, error) {
 }
 
 // counts is true for a State that speaks against its release. One failure alone can be
-// that of a network or of this host.
+// that of a network or of this host. A host that took a release which was rolled back here
+// refuses to go back to a good one.
 func (s State) counts() bool {
-	return s.Refused != "" && (s.Reason != ReasonFailed || s.Attempts > 1)
+	switch s.Reason {
+	case ReasonFailed:
+		return s.Refused != "" && s.Attempts > 1
+	case string(refusal.Downgrade):
+		return false
+	}
+	return s.Refused != ""
 }
