@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"html/template"
@@ -38,6 +39,7 @@ type page struct {
 	Damage     string
 	ReadOnly   bool
 	Provider   *trouble // nil while it answers
+	Parts      []string // of the page below, those in trouble first
 	Manifests  []card   // the worst first
 	Views      *section
 	ViewRows   []report.ViewStatus
@@ -185,6 +187,7 @@ func (p *pages) gather(query url.Values) (page, error) {
 	slices.SortStableFunc(view.Manifests, func(a, b card) int {
 		return slices.Index(byUrgency, a.Badge.Level) - slices.Index(byUrgency, b.Badge.Level)
 	})
+	view.Parts = view.ordered()
 	view.Verdict = verdictOf(status, view.Manifests, view.Provider, view.Fleet, now)
 	return view, nil
 }
@@ -268,6 +271,38 @@ func beforeOf(m report.ManifestStatus, disk report.DiskUse) *before {
 		}
 	}
 	return nil
+}
+
+// ordered puts the parts that are in trouble before the others.
+func (p page) ordered() []string {
+	levels := map[string]level{"disk": plain}
+	for _, c := range p.Manifests {
+		levels["manifests"] = worst(c.Badge.Level, cmp.Or(levels["manifests"], good))
+	}
+	if p.Views != nil {
+		levels["views"] = p.Views.Badge.Level
+	}
+	if p.Fleet != nil {
+		levels["followers"] = p.Fleet.Badge.Level
+	}
+	if p.Upload != nil {
+		levels["publish"] = levelOf(string(p.Upload.State))
+	}
+	if p.Hooks != nil {
+		levels["hooks"] = p.Hooks.Badge.Level
+	}
+	if p.Scrub != nil && len(p.Scrub.Left) > 0 {
+		levels["scrub"] = bad
+	}
+	urgency := func(part string) int {
+		if l := levels[part]; l == bad || l == warn {
+			return slices.Index(byUrgency, l)
+		}
+		return len(byUrgency)
+	}
+	parts := []string{"manifests", "views", "followers", "publish", "hooks", "scrub", "disk"}
+	slices.SortStableFunc(parts, func(a, b string) int { return urgency(a) - urgency(b) })
+	return parts
 }
 
 // sectionOfViews sums up views and exports; nil if there are none.

@@ -465,6 +465,27 @@ func TestBrowserShowsASyncThatStartsRightAfterThePageIsMade(t *testing.T) {
 	b.until("the progress bar appears", `document.querySelector("progress") !== null`)
 }
 
+func TestBrowserShowsADeadProviderInTitleAndIcon(t *testing.T) {
+	t.Parallel()
+	b := openBrowser(t)
+	before, after := handlerOf(scenes()["healthy"]), handlerOf(scenes()["retrying"])
+	var dead atomic.Bool
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if dead.Load() {
+			after.ServeHTTP(w, r)
+			return
+		}
+		before.ServeHTTP(w, r)
+	}))
+	t.Cleanup(site.Close)
+	b.visit(site.URL)
+	b.until("all is well", `document.title === "3 of 3 current – syncd" && document.querySelector("link[rel=icon]").href.endsWith("/assets/icon-good.svg")`)
+	dead.Store(true)
+	b.until("the title tells it", `document.title.startsWith("2 of 3 current, 1 refused, provider unreachable for 1")`)
+	b.until("the icon tells it", `document.querySelector("link[rel=icon]").href.endsWith("/assets/icon-bad.svg")`)
+	b.until("the banner shows the error and the next try", `/connection refused[^]*Attempt 17 failed, next try/.test(document.querySelector(".banner").innerText)`)
+}
+
 func TestBrowserCopiesACommandAndKeepsAQuestionOpen(t *testing.T) {
 	t.Parallel()
 	b := openBrowser(t)

@@ -39,11 +39,15 @@ func TestPicturesAndAccessibility(t *testing.T) {
 					b := openBrowser(t)
 					b.window(width, 800, scheme)
 					b.visit(site.URL)
-					must(t, os.WriteFile(filepath.Join(os.Getenv("PICTURES"), filepath.Base(t.Name())+".png"), smaller(t, b.picture()), 0o644))
+					save := func(suffix string) {
+						must(t, os.WriteFile(filepath.Join(os.Getenv("PICTURES"), filepath.Base(t.Name())+suffix+".png"), smaller(t, b.picture()), 0o644))
+					}
+					save("")
 					must(t, b.eval(string(axe)+"; true", new(bool)))
 					b.check("as it is")
 					must(t, b.eval(`document.querySelectorAll("details").forEach(d => d.open = true); true`, new(bool)))
 					b.check("unfolded")
+					save("-unfolded")
 				})
 			}
 		}

@@ -165,6 +165,22 @@ func TestEachStateAtAGlance(t *testing.T) {
 	}
 }
 
+// With healthy manifests, what is in trouble beside them comes first.
+func TestAPartInTroubleComesBeforeHealthyOnes(t *testing.T) {
+	for scene, want := range map[string][2]string{
+		"bucket":    {`id="section-publish"`, `id="card-dq_addr_data"`},
+		"views":     {`id="views"`, `id="card-dq_addr_data"`},
+		"followers": {`id="followers"`, `id="card-dq_addr_data"`},
+		"staged":    {`id="card-dq_addr_bins"`, `id="section-hooks"`},
+		"idle":      {`id="card-dq_addr_bins"`, `id="disk"`},
+	} {
+		body := pageOf(t, scenes()[scene])
+		if first, second := strings.Index(body, want[0]), strings.Index(body, want[1]); first < 0 || second < first {
+			t.Errorf("%s: %s at %d, %s at %d", scene, want[0], first, want[1], second)
+		}
+	}
+}
+
 // Each error, release in trouble and command stands once on the page.
 func TestAFactIsSaidOnce(t *testing.T) {
 	for name, facts := range map[string][]string{
