@@ -10,6 +10,7 @@ import (
 
 	"syncd/cmd/syncd/cli"
 	"syncd/internal/config/migration"
+	"syncd/internal/config/migration/commandline"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest/layout"
 )
@@ -46,14 +47,14 @@ customer_id_file names the file to put it into.
 }
 
 // maxFile limits a file in bytes: UTF-16 has two for each character.
-const maxFile = 2*migration.MaxText + 2
+const maxFile = 2*commandline.MaxText + 2
 
 // readTexts reads the named files, or stdin.
-func readTexts(stdin io.Reader, args []string) ([]migration.Text, error) {
+func readTexts(stdin io.Reader, args []string) ([]commandline.Text, error) {
 	if len(args) == 0 {
 		args = []string{"-"}
 	}
-	var texts []migration.Text
+	var texts []commandline.Text
 	for _, file := range args {
 		text, err := readText(stdin, file)
 		if err != nil {
@@ -64,18 +65,18 @@ func readTexts(stdin io.Reader, args []string) ([]migration.Text, error) {
 	return texts, nil
 }
 
-func readText(stdin io.Reader, file string) (migration.Text, error) {
+func readText(stdin io.Reader, file string) (commandline.Text, error) {
 	if file == "-" {
 		data, err := io.ReadAll(io.LimitReader(stdin, maxFile+1))
-		return migration.Text{Data: data}, err
+		return commandline.Text{Data: data}, err
 	}
 	data, _, err := fsops.ReadRegular(file, maxFile)
 	var cause *fs.PathError
 	if errors.As(err, &cause) && !errors.Is(err, fsops.ErrTooLarge) { // Convert refuses one that is too large
-		return migration.Text{}, cli.Usagef("%s: %w: name a crontab or a script, or leave FILE out for standard input", file, cause.Err)
+		return commandline.Text{}, cli.Usagef("%s: %w: name a crontab or a script, or leave FILE out for standard input", file, cause.Err)
 	}
 	path, err := filepath.Abs(file)
-	return migration.Text{Name: path, Data: data}, err
+	return commandline.Text{Name: path, Data: data}, err
 }
 
 // readScript reads a file that a text calls.

@@ -45,7 +45,7 @@ func (s *setup) askAddress(ctx context.Context) error {
 	return s.repeat(ctx, func(ctx context.Context) error {
 		address, err := s.ask(ctx, "Address of the release service, such as https://releases.example.net: ", false)
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return cli.Usagef("no address of the release service: %w; give it as the first line, such as https://releases.example.net", errNoAnswer)
 		case err != nil:
 			return err
@@ -117,10 +117,10 @@ func (s *setup) explain(err error) error {
 func (s *setup) askID(ctx context.Context) error {
 	return s.repeat(ctx, func(ctx context.Context) error {
 		text, err := s.ask(ctx, "Customer ID (not shown; empty for that of the environment): ", true)
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		if err := s.chooseID(text, err == io.EOF); err != nil {
+		if err := s.chooseID(text, errors.Is(err, io.EOF)); err != nil {
 			return err
 		}
 		return s.tryID(ctx)
@@ -188,7 +188,7 @@ func (s *setup) askManifests(ctx context.Context) error {
 	}
 	return s.repeat(ctx, func(ctx context.Context) error {
 		text, err := s.ask(ctx, "Manifests, by number or name [1]: ", false)
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		return s.choose(text)

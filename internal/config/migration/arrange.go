@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"syncd/internal/config/migration/commandline"
 	exports "syncd/internal/mirror/export"
 )
 
@@ -13,60 +14,60 @@ import (
 const dataDir = "/var/lib/syncd"
 
 // place adds an entry to the view of its target folder.
-func (p *plan) place(c command, set options, e *entry, v *view) {
+func (p *plan) place(c commandline.Command, set commandline.Options, e *entry, v *view) {
 	if !slices.Contains(v.members, e) {
 		v.members = append(v.members, e)
 	}
-	if !set.has("map") {
+	if !set.Has("map") {
 		return
 	}
 	v.mapped[e] = true
-	file, known := p.mapFile(c, set.get("map"))
+	file, known := p.mapFile(c, set.Get("map"))
 	switch {
 	case !known:
-		v.notes = append(v.notes, c.at.String()+", -m: its map file is not known: add map_files with layout: map if it differs from layout: provider")
+		v.notes = append(v.notes, c.At.String()+", -m: its map file is not known: add map_files with layout: map if it differs from layout: provider")
 	case !p.usableMap(file):
-		v.notes = append(v.notes, fmt.Sprintf("%s, -m: %s is no usable map file here: copy it, then add layout: map and map_files", c.at, quoted(file)))
+		v.notes = append(v.notes, fmt.Sprintf("%s, -m: %s is no usable map file here: copy it, then add layout: map and map_files", c.At, quoted(file)))
 	default:
 		v.maps[e] = file
 	}
 }
 
 // folder returns the target of a command line. Lines with an unknown target share one.
-func (p *plan) folder(c command, set options) (target string, known bool) {
-	w := set.get("target_directory")
-	if !set.has("target_directory") {
-		w = word{".", true}
+func (p *plan) folder(c commandline.Command, set commandline.Options) (target string, known bool) {
+	w := set.Get("target_directory")
+	if !set.Has("target_directory") {
+		w = commandline.Word{Text: ".", Known: true}
 	}
 	switch {
-	case !w.known || w.text == "" || p.secrets.in(w.text) || !printable(w.text):
+	case !w.Known || w.Text == "" || p.secrets.In(w.Text) || !commandline.Printable(w.Text):
 		return "", false
-	case path.IsAbs(w.text):
-		return c.outside(path.Clean(w.text))
-	case windowsPath.MatchString(w.text):
-		return w.text, false
-	case c.dir != "" && !c.windows && !p.secrets.in(c.dir) && printable(c.dir):
-		return c.outside(path.Join(c.dir, w.text))
+	case path.IsAbs(w.Text):
+		return c.Outside(path.Clean(w.Text))
+	case commandline.IsWindowsPath(w.Text):
+		return w.Text, false
+	case c.Dir != "" && !c.IsWindows && !p.secrets.In(c.Dir) && commandline.Printable(c.Dir):
+		return c.Outside(path.Join(c.Dir, w.Text))
 	}
 	return "", false
 }
 
 // mapFile returns the path of -m. A relative path that begins with a dot counts from the
 // folder of the updater.
-func (p *plan) mapFile(c command, w word) (file string, known bool) {
-	base := c.dir
-	if strings.HasPrefix(w.text, ".") {
-		base = c.folder()
+func (p *plan) mapFile(c commandline.Command, w commandline.Word) (file string, known bool) {
+	base := c.Dir
+	if strings.HasPrefix(w.Text, ".") {
+		base = c.Folder()
 	}
 	switch {
-	case !w.known || w.text == "" || windowsPath.MatchString(w.text):
+	case !w.Known || w.Text == "" || commandline.IsWindowsPath(w.Text):
 		return "", false
-	case path.IsAbs(w.text):
-		file = path.Clean(w.text)
-	case base != "" && !c.windows:
-		file = path.Join(base, w.text)
+	case path.IsAbs(w.Text):
+		file = path.Clean(w.Text)
+	case base != "" && !c.IsWindows:
+		file = path.Join(base, w.Text)
 	}
-	return file, file != "" && printable(file) && !p.secrets.in(file)
+	return file, file != "" && commandline.Printable(file) && !p.secrets.In(file)
 }
 
 // view finds or adds the view of a target folder.

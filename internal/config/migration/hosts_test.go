@@ -10,6 +10,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
+
+	"syncd/internal/config/migration/commandline"
 )
 
 // hostOf is a host whose files lie in a folder. The given files lie in /GIVEN of it.
@@ -30,13 +32,13 @@ func TestWhatATextCallsIsReadWhereItIsCalled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var texts []Text
+			var texts []commandline.Text
 			for _, path := range paths {
 				data, err := os.ReadFile(path)
 				if err != nil {
 					t.Fatal(err)
 				}
-				texts = append(texts, Text{"/GIVEN/" + filepath.Base(path), data})
+				texts = append(texts, commandline.Text{Name: "/GIVEN/" + filepath.Base(path), Data: data})
 			}
 			got, err := Convert(texts, hostOf(filepath.Join(folder, "disk")))
 			if err != nil {
@@ -65,9 +67,9 @@ func TestWhatATextCallsIsReadWhereItIsCalled(t *testing.T) {
 
 // The called script comes over standard input, without a name.
 func TestACalledScriptMayComeOverStandardInput(t *testing.T) {
-	texts := []Text{
-		{"/GIVEN/crontab", []byte("5 6 * * * /opt/refdata dq_addr_data\n")},
-		{"", []byte("/opt/updater/Updater manifest -p $1 -l " + licence + " -t /srv/refdata || reboot\n")},
+	texts := []commandline.Text{
+		{Name: "/GIVEN/crontab", Data: []byte("5 6 * * * /opt/refdata dq_addr_data\n")},
+		{Data: []byte("/opt/updater/Updater manifest -p $1 -l " + licence + " -t /srv/refdata || reboot\n")},
 	}
 	got, err := Convert(texts, Host{UsableMap: usable})
 	if err != nil {
@@ -151,7 +153,7 @@ func FuzzCalledScript(f *testing.F) {
 		const hidden = "H1dd3nLicence"
 		line := "\n/opt/u/Updater manifest -p x -l " + hidden + " -t /srv/" + hidden + "\n"
 		host := Host{UsableMap: usable, Read: func(string) ([]byte, error) { return append(script[:len(script):len(script)], line...), nil }}
-		got, err := Convert([]Text{{"/etc/a.service", text}, {"/etc/called.sh", append(script[:len(script):len(script)], line...)}}, host)
+		got, err := Convert([]commandline.Text{{Name: "/etc/a.service", Data: text}, {Name: "/etc/called.sh", Data: append(script[:len(script):len(script)], line...)}}, host)
 		if err != nil {
 			got = []byte(err.Error())
 		} else {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/config"
+	"syncd/internal/config/migration/commandline"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -21,7 +22,7 @@ func usable(path string) bool { return strings.HasPrefix(path, "/opt/updater/map
 
 // convert reads one text on a host without scripts.
 func convert(text []byte) ([]byte, error) {
-	return Convert([]Text{{Data: text}}, Host{UsableMap: usable})
+	return Convert([]commandline.Text{{Data: text}}, Host{UsableMap: usable})
 }
 
 // loads checks that syncd accepts a configuration.
@@ -85,7 +86,7 @@ func TestATextWithoutADownloadIsRefused(t *testing.T) {
 		"not text":        {"\xffm\x00", "it is neither UTF-8 nor UTF-16 text: convert it first, such as with iconv"},
 		"an open quote":   {"x\n/opt/updater/Updater manifest -p 'x -l " + licence + "\n", none + " (line 2 cannot be read as a command)"},
 		"without product": {"/opt/updater/Updater manifest -l " + licence + "\n", none + "; line 1 is left out: the updater gets no manifest, product or file there"},
-		"too large":       {strings.Repeat("#\n", MaxText), "the text is larger than 64 KiB: name the crontab or script itself"},
+		"too large":       {strings.Repeat("#\n", commandline.MaxText), "the text is larger than 64 KiB: name the crontab or script itself"},
 	} {
 		_, err := convert([]byte(test.text))
 		if err == nil || err.Error() != test.want {

@@ -3,24 +3,24 @@ package migration
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"syncd/internal/config"
+	"syncd/internal/config/migration/commandline"
 	"syncd/internal/manifest"
 )
 
 // plan is the configuration that comes from command lines.
 type plan struct {
-	secrets   secrets
+	secrets   commandline.Secrets
 	usableMap func(path string) bool
 	entries   []*entry
 	views     []*view
-	licences  []place  // lines that have a licence
-	looking   []place  // lines that download nothing
-	notes     []string // on the text as a whole
+	licences  []commandline.Place // lines that have a licence
+	looking   []commandline.Place // lines that download nothing
+	notes     []string            // on the text as a whole
 }
 
 // entry is an entry of manifests.
@@ -48,81 +48,81 @@ type view struct {
 }
 
 // add adds one command line.
-func (p *plan) add(c command) {
-	set, strange := parseOptions(c.options)
+func (p *plan) add(c commandline.Command) {
+	set := c.Options
 	target, known := p.folder(c, set)
-	if c.licensed || set.has("license") {
-		p.licences = append(p.licences, c.at)
+	if c.IsLicensed || set.Has("license") {
+		p.licences = append(p.licences, c.At)
 	}
-	if c.verb == "verify" {
-		p.notes = append(p.notes, c.at.String()+", verify: use `syncd verify`, which also repairs with --repair")
+	if c.Verb == "verify" {
+		p.notes = append(p.notes, c.At.String()+", verify: use `syncd verify`, which also repairs with --repair")
 		return
 	}
 	if notes := lookNotes(set); len(notes) > 0 {
-		p.looking = append(p.looking, c.at)
+		p.looking = append(p.looking, c.At)
 		for _, note := range notes {
-			p.notes = append(p.notes, fmt.Sprintf("%s downloads nothing and is left out, %s", c.at, note))
+			p.notes = append(p.notes, fmt.Sprintf("%s downloads nothing and is left out, %s", c.At, note))
 		}
 		return
 	}
 	e, problem := p.entry(c, set, target)
 	if problem != "" {
-		p.notes = append(p.notes, fmt.Sprintf("%s is left out: %s", c.at, problem))
+		p.notes = append(p.notes, fmt.Sprintf("%s is left out: %s", c.At, problem))
 		return
 	}
-	notes := append(optionNotes(c, set), p.unknownNotes(strange)...)
-	notes = append(notes, c.remarks...)
-	if c.unusual {
+	notes := append(optionNotes(c, set), p.unknownNotes(c.Strange)...)
+	notes = append(notes, c.Remarks...)
+	if c.IsUnusual {
 		notes = append(notes, "syncd has no equal of the schedule: add schedule, or leave the default of once an hour")
 	}
-	if c.startup {
+	if c.AtStart {
 		notes = append(notes, "at each start of the host: syncd syncs then, too, and by schedule")
 	}
 	for _, note := range notes {
-		e.notes = append(e.notes, fmt.Sprintf("%s, %s", c.at, note))
+		e.notes = append(e.notes, fmt.Sprintf("%s, %s", c.At, note))
 	}
 	p.place(c, set, e, p.view(target, known))
 }
 
 // entry finds or adds the entry of a command line, or returns why there is none.
-func (p *plan) entry(c command, set options, target string) (*entry, string) {
-	name := set.get(verbs[c.verb])
-	if !name.known || p.secrets.in(name.text) {
-		return nil, "its " + map[string]string{"manifest": "manifest", "product": "product", "file": "file"}[c.verb] + " is in a variable that the text does not set, or is not usable"
+func (p *plan) entry(c commandline.Command, set commandline.Options, target string) (*entry, string) {
+	name := set.Get(commandline.Verbs[c.Verb])
+	if !name.Known || p.secrets.In(name.Text) {
+		return nil, "its " + map[string]string{"manifest": "manifest", "product": "product", "file": "file"}[c.Verb] + " is in a variable that the text does not set, or is not usable"
 	}
-	wanted := entry{schedule: c.schedule, release: manifest.Latest, target: target}
+	wanted := entry{schedule: c.Schedule, release: manifest.Latest, target: target}
 	if release, _ := releaseOf(set); release != "" {
 		wanted.release = release
 	}
-	if tag := set.get("tag"); set.has("tag") {
-		if !config.UsableTag(tag.text) || p.secrets.in(tag.text) {
+	if tag := set.Get("tag"); set.Has("tag") {
+		if !config.UsableTag(tag.Text) || p.secrets.In(tag.Text) {
 			return nil, "its tag is not usable"
 		}
-		wanted.tag = tag.text
+		wanted.tag = tag.Text
 	}
-	switch c.verb {
+	switch c.Verb {
 	case "file":
-		return p.fileEntry(wanted, set, name.text)
+		return p.fileEntry(wanted, set, name.Text)
 	case "product":
-		if manifest.CheckSegment(name.text) != nil || strings.TrimSpace(name.text) != name.text {
+		if manifest.CheckSegment(name.Text) != nil || strings.TrimSpace(name.Text) != name.Text {
 			return nil, "its product has no usable name"
 		}
-		wanted.product, wanted.name = name.text, plainName(name.text)
+		wanted.product, wanted.name = name.Text, plainName(name.Text)
 	default:
-		if !config.UsableName(name.text) {
+		if !config.UsableName(name.Text) {
 			return nil, "its manifest has no usable name"
 		}
-		wanted.name, wanted.tag = name.text, ""
+		wanted.name, wanted.tag = name.Text, ""
 	}
-	return p.merge(wanted, c.at), ""
+	return p.merge(wanted, c.At), ""
 }
 
 var shortMonth = regexp.MustCompile(`^([0-9]{4})[.-]([1-9])$`)
 
 // releaseOf returns the release that -r asks for, "" for none. People also write a month
 // with one digit.
-func releaseOf(set options) (release manifest.Release, isCorrected bool) {
-	text := set.get("release_version").text
+func releaseOf(set commandline.Options) (release manifest.Release, isCorrected bool) {
+	text := set.Get("release_version").Text
 	if parts := shortMonth.FindStringSubmatch(text); parts != nil {
 		return manifest.Release(parts[1] + ".0" + parts[2]), true
 	}
@@ -131,7 +131,7 @@ func releaseOf(set options) (release manifest.Release, isCorrected bool) {
 }
 
 // merge returns the entry that does what wanted does. Two entries cannot have one name.
-func (p *plan) merge(wanted entry, at place) *entry {
+func (p *plan) merge(wanted entry, at commandline.Place) *entry {
 	for _, e := range p.entries {
 		if wanted.product != e.product || wanted.tag != e.tag || len(e.files) > 0 || wanted.product == "" && !strings.EqualFold(e.name, wanted.name) {
 			continue
@@ -160,15 +160,15 @@ func (p *plan) merge(wanted entry, at place) *entry {
 var classes = map[string]manifest.Class{"": manifest.Data, "DATA": manifest.Data, "BINARY": manifest.Library, "INTERFACE": manifest.Interface}
 
 // fileEntry adds a single file to an entry of single files.
-func (p *plan) fileEntry(wanted entry, set options, name string) (*entry, string) {
-	class, found := classes[strings.ToUpper(set.get("type").text)]
+func (p *plan) fileEntry(wanted entry, set commandline.Options, name string) (*entry, string) {
+	class, found := classes[strings.ToUpper(set.Get("type").Text)]
 	if !found {
 		return nil, "its type is not DATA, BINARY or INTERFACE"
 	}
 	parts := manifest.Parts{Class: class, Release: wanted.release, Name: name}
-	compiler := cmp.Or(set.get("compiler").text, "ANY")
+	compiler := cmp.Or(set.Get("compiler").Text, "ANY")
 	if class != manifest.Data {
-		parts.OS, parts.Architecture = cmp.Or(set.get("os").text, "ANY"), cmp.Or(set.get("architecture").text, "ANY")
+		parts.OS, parts.Architecture = cmp.Or(set.Get("os").Text, "ANY"), cmp.Or(set.Get("architecture").Text, "ANY")
 	}
 	switch class {
 	case manifest.Library:
@@ -177,7 +177,7 @@ func (p *plan) fileEntry(wanted entry, set options, name string) (*entry, string
 		parts.Language = compiler
 	}
 	ref := parts.Reference()
-	if again, err := manifest.ParseReference(ref.String()); err != nil || again != ref || p.secrets.in(ref.String()) {
+	if again, err := manifest.ParseReference(ref.String()); err != nil || again != ref || p.secrets.In(ref.String()) {
 		return nil, "its file has no usable name"
 	}
 	wanted.release = manifest.Latest // the path of the file has the release
@@ -235,13 +235,13 @@ func plainName(text string) string {
 }
 
 // lookNotes says what to do instead of options with which the updater downloads nothing.
-func lookNotes(set options) (notes []string) {
+func lookNotes(set commandline.Options) (notes []string) {
 	for _, o := range []struct{ name, note string }{
 		{"generate_map", "-g: use `syncd map`"},
 		{"index", "-i: use `syncd files`"},
 		{"dry_run", "-d: use `syncd sync --dry-run`"},
 	} {
-		if set.has(o.name) {
+		if set.Has(o.name) {
 			notes = append(notes, o.note)
 		}
 	}
@@ -257,7 +257,7 @@ func (p *plan) lookingLines() string {
 }
 
 // optionNotes says what becomes of options that the configuration has no key for.
-func optionNotes(c command, set options) []string {
+func optionNotes(c commandline.Command, set commandline.Options) []string {
 	var notes []string
 	for _, o := range []struct{ name, note string }{
 		{"working_directory", "-w: not needed: syncd always downloads beside the served data"},
@@ -265,17 +265,17 @@ func optionNotes(c command, set options) []string {
 		{"quiet", "-q: use `syncd sync --quiet`; the daemon writes a log"},
 		{"callback", "-x: run its command by a hook: `hooks: [{on: [activated, rolled_back], command: [PROGRAM, ARGUMENT]}]`; it then runs after each new release only, see docs/events.md"},
 	} {
-		if set.has(o.name) {
+		if set.Has(o.name) {
 			notes = append(notes, o.note)
 		}
 	}
 	switch release, isCorrected := releaseOf(set); {
-	case release == "" && set.has("release_version"):
+	case release == "" && set.Has("release_version"):
 		notes = append(notes, "-r: not a release that the text sets: the newest one is used, as by latest")
 	case isCorrected:
 		notes = append(notes, "-r: read as "+string(release))
 	}
-	if set.has("tag") && c.verb == "manifest" {
+	if set.Has("tag") && c.Verb == "manifest" {
 		notes = append(notes, "--tag: left out: the links of a manifest have their own tags")
 	}
 	return notes
@@ -287,24 +287,11 @@ var optionName = regexp.MustCompile(`^(-[A-Za-z]|--[a-z][a-z_-]{1,31})$`)
 func (p *plan) unknownNotes(strange []string) []string {
 	var notes []string
 	for _, name := range strange {
-		if optionName.MatchString(name) && !p.secrets.in(name) {
+		if optionName.MatchString(name) && !p.secrets.In(name) {
 			notes = append(notes, name+": left out: the updater has no such option")
 		} else if note := "left out: a word that is no option"; !slices.Contains(notes, note) {
 			notes = append(notes, note)
 		}
 	}
 	return notes
-}
-
-// folder returns the folder of the updater, or "" if the text does not tell it.
-func (c command) folder() string {
-	switch {
-	case !strings.Contains(c.program, "/") || c.windows:
-		return ""
-	case path.IsAbs(c.program):
-		return path.Dir(c.program)
-	case c.dir != "":
-		return path.Dir(path.Join(c.dir, c.program))
-	}
-	return ""
 }

@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
+	"syncd/internal/config/migration/commandline"
 	"syncd/internal/manifest"
 )
 
-// yaml writes the configuration. unread are lines that could not be read.
-func (p *plan) yaml(unread []place) []byte {
+// yaml writes the configuration.
+func (p *plan) yaml() []byte {
 	var b bytes.Buffer
-	p.head(&b, unread)
+	p.head(&b)
 	b.WriteString("source:\n")
 	comment(&b, "  ", "The updater has the address of the release service compiled in. Write it here.")
 	b.WriteString("  url: https://releases.example.net\n")
@@ -36,15 +36,12 @@ func (p *plan) yaml(unread []place) []byte {
 	return b.Bytes()
 }
 
-func (p *plan) head(b *bytes.Buffer, unread []place) {
+func (p *plan) head(b *bytes.Buffer) {
 	comment(b, "", "Made by `syncd config from-updater`. Check every comment, then run `syncd config check`.")
 	comment(b, "", "docs/moving-in.md has the next steps: `syncd adopt DIR` uses the files that")
 	comment(b, "", "the updater has fetched, `syncd sync --take-over VIEW` replaces its folder and keeps it.")
-	for _, at := range unread {
-		p.notes = append(p.notes, at.String()+" cannot be read as a command: convert it by hand")
-	}
 	for _, note := range p.notes {
-		if p.secrets.in(note) || !printable(note) {
+		if p.secrets.In(note) || !commandline.Printable(note) {
 			note = "a line is left out, and its comment too, because it would show a licence"
 		}
 		comment(b, "", note)
@@ -55,7 +52,7 @@ func (p *plan) head(b *bytes.Buffer, unread []place) {
 // licence writes where the Customer ID comes from, and never the ID.
 func (p *plan) licence(b *bytes.Buffer) {
 	if len(p.licences) == 0 {
-		comment(b, "  ", "The lines have no licence. syncd, too, takes it from $"+licenceVariable+" when nothing else sets it.")
+		comment(b, "  ", "The lines have no licence. syncd, too, takes it from $"+commandline.LicenceVariable+" when nothing else sets it.")
 		comment(b, "  ", "customer_id_file: /etc/syncd/customer_id")
 		return
 	}
@@ -155,8 +152,3 @@ func scalar(text string) string {
 
 // quoted writes a printable text in double quotes, in the form of YAML.
 func quoted(text string) string { return strconv.Quote(text) }
-
-// printable is false for a text that cannot stand on one line.
-func printable(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
-}

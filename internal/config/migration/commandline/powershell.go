@@ -1,4 +1,4 @@
-package migration
+package commandline
 
 import (
 	"regexp"
@@ -13,16 +13,19 @@ var (
 	psFailed  = regexp.MustCompile(`(?i)^\s*(catch\b|if\s*\(\s*(\$lastexitcode\s+-(ne|gt)\s+0|-not\s+\$\?|!\s*\$\?))`)
 )
 
+// powerShellReader reads scripts for PowerShell. Their commands are those of Windows.
+type powerShellReader struct{ batchReader }
+
 // powerShell reads a script for PowerShell, as far as it assigns texts, loops over words
 // and starts programs.
-func (r *reader) powerShell(text string, s *scope) {
+func (r powerShellReader) powerShell(text string, s *scope) {
 	for _, l := range logicalLines(text, s.line, "`", "({", ")}") {
 		r.psStatement(l.text, l.line, s)
 	}
 }
 
 // psStatement reads one statement with its blocks.
-func (r *reader) psStatement(text string, line int, s *scope) {
+func (r powerShellReader) psStatement(text string, line int, s *scope) {
 	line += leadingLines(text)
 	text = strings.TrimLeft(text, " \t\n;")
 	if r.budget--; r.budget < 0 || text == "" || text[0] == '#' {
@@ -56,7 +59,7 @@ func (r *reader) psStatement(text string, line int, s *scope) {
 }
 
 // psBody reads a block that begins in a line.
-func (r *reader) psBody(body string, line int, s *scope) {
+func (r powerShellReader) psBody(body string, line int, s *scope) {
 	if s.shell.nesting >= maxNesting {
 		return
 	}
@@ -69,36 +72,36 @@ func (r *reader) psBody(body string, line int, s *scope) {
 }
 
 // psAssign sets a variable. Names count in any case.
-func (r *reader) psAssign(parts []string, s *scope) {
+func (r powerShellReader) psAssign(parts []string, s *scope) {
 	name := strings.ToUpper(parts[2])
 	words := s.psWords(parts[3])
 	if len(words) == 1 {
-		r.set(s, name, words[0].text, words[0].known)
+		r.set(s, name, words[0].Text, words[0].Known)
 		return
 	}
 	r.set(s, name, "", false)
 	var list []string
 	for _, w := range words {
-		if !w.known || len(list) >= maxList {
+		if !w.Known || len(list) >= maxList {
 			return
 		}
-		list = append(list, w.text)
+		list = append(list, w.Text)
 	}
 	s.lists[name] = list
 }
 
-func (r *reader) psLoop(name string, values []word, body string, line int, s *scope) {
+func (r powerShellReader) psLoop(name string, values []Word, body string, line int, s *scope) {
 	for _, value := range values {
 		if r.budget < 0 {
 			return
 		}
-		r.set(s, strings.ToUpper(name), value.text, value.known)
+		r.set(s, strings.ToUpper(name), value.Text, value.Known)
 		r.psBody(body, line, s)
 	}
 }
 
 // psCommand runs a command. Start-Process has the arguments in one text or in a list.
-func (r *reader) psCommand(text string, line int, s *scope) {
+func (r powerShellReader) psCommand(text string, line int, s *scope) {
 	for text != "" {
 		var piece string
 		piece, _, text = cutCommand(strings.TrimLeft(text, " \t;&"))
@@ -120,14 +123,14 @@ var (
 
 // startedWords are the program and the arguments of Start-Process. All arguments may stand
 // in one text.
-func (s *scope) startedWords(words []word) []word {
-	var started []word
+func (s *scope) startedWords(words []Word) []Word {
+	var started []Word
 	for i, w := range words {
-		first, _, hasMore := strings.Cut(w.text, " ")
+		first, _, hasMore := strings.Cut(w.Text, " ")
 		switch {
-		case startFlag.MatchString(w.text), startValue.MatchString(w.text), i > 0 && startValue.MatchString(words[i-1].text):
-		case hasMore && w.known && verbs[first] != "":
-			started = append(started, s.windowsWords(w.text)...)
+		case startFlag.MatchString(w.Text), startValue.MatchString(w.Text), i > 0 && startValue.MatchString(words[i-1].Text):
+		case hasMore && w.Known && Verbs[first] != "":
+			started = append(started, s.windowsWords(w.Text)...)
 		default:
 			started = append(started, w)
 		}
@@ -136,8 +139,8 @@ func (s *scope) startedWords(words []word) []word {
 }
 
 // psWords splits at spaces and commas, outside of quotes. @( ) and ( ) only group.
-func (s *scope) psWords(text string) []word {
-	var words []word
+func (s *scope) psWords(text string) []Word {
+	var words []Word
 	var b strings.Builder
 	begun, known, quote := false, true, byte(0)
 	end := func() {
@@ -175,24 +178,24 @@ func (s *scope) psWords(text string) []word {
 }
 
 // psList returns the words of a variable that is a list.
-func (s *scope) psList(text string) (words []word, isList bool) {
+func (s *scope) psList(text string) (words []Word, isList bool) {
 	parts := psVar.FindStringSubmatch(text)
 	if parts == nil || parts[0] != text {
 		return nil, false
 	}
 	list, isList := s.lists[strings.ToUpper(parts[1])]
 	for _, item := range list {
-		words = append(words, word{item, true})
+		words = append(words, Word{item, true})
 	}
 	return words, isList
 }
 
 // psWord replaces variables by what the text sets.
-func (s *scope) psWord(text string, known bool) word {
+func (s *scope) psWord(text string, known bool) Word {
 	text = psVar.ReplaceAllStringFunc(text, func(name string) string {
 		value, set := s.vars[strings.ToUpper(psVar.FindStringSubmatch(name)[1])]
 		known = known && set
 		return value
 	})
-	return word{strings.ReplaceAll(text, "\x00", "$"), known && !strings.Contains(text, "$(")}
+	return Word{strings.ReplaceAll(text, "\x00", "$"), known && !strings.Contains(text, "$(")}
 }

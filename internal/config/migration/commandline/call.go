@@ -1,4 +1,4 @@
-package migration
+package commandline
 
 import (
 	"errors"
@@ -35,28 +35,28 @@ var (
 )
 
 // programOf is the name of a program, without its folders and .exe.
-func programOf(w word) string {
-	return strings.TrimSuffix(strings.ToLower(baseOf(strings.TrimLeft(w.text, "@"))), ".exe")
+func programOf(w Word) string {
+	return strings.TrimSuffix(strings.ToLower(baseOf(strings.TrimLeft(w.Text, "@"))), ".exe")
 }
 
 // called reads the script that a command line starts. It is false for other commands.
-func (r *reader) called(words []word, at place, s *scope) bool {
+func (r *reader) called(words []Word, at Place, s *scope) bool {
 	if isIncomplete(words) {
 		r.note(at, "is left out: the updater gets no manifest, product or file there")
 		return true
 	}
 	for i, w := range words {
-		if i > 0 && !slices.ContainsFunc(words[:i], func(w word) bool { return slices.Contains(starters, programOf(w)) }) {
+		if i > 0 && !slices.ContainsFunc(words[:i], func(w Word) bool { return slices.Contains(starters, programOf(w)) }) {
 			return false
 		}
 		isLock := i > 0 && programOf(words[i-1]) == "flock"
-		for j := i - 1; j >= 0 && !isLock && strings.HasPrefix(words[j].text, "-"); j-- {
+		for j := i - 1; j >= 0 && !isLock && strings.HasPrefix(words[j].Text, "-"); j-- {
 			isLock = j > 0 && programOf(words[j-1]) == "flock"
 		}
-		if !w.known || w.text == "" || isLock || strings.HasPrefix(w.text, "-") || strings.ContainsAny(w.text, "\n ") && !scriptName.MatchString(w.text) {
+		if !w.Known || w.Text == "" || isLock || strings.HasPrefix(w.Text, "-") || strings.ContainsAny(w.Text, "\n ") && !scriptName.MatchString(w.Text) {
 			continue
 		}
-		t, isNoted := r.find(w.text, at, s)
+		t, isNoted := r.find(w.Text, at, s)
 		if t != nil {
 			r.follow(t, words[i+1:], s)
 		}
@@ -69,12 +69,12 @@ func (r *reader) called(words []word, at place, s *scope) bool {
 
 // isIncomplete is true for a verb of the updater with options, but without the one that it
 // needs.
-func isIncomplete(words []word) bool {
+func isIncomplete(words []Word) bool {
 	for i, w := range words {
-		if i == 0 || i+1 == len(words) || (w.text != "manifest" && w.text != "product") {
+		if i == 0 || i+1 == len(words) || (w.Text != "manifest" && w.Text != "product") {
 			continue
 		}
-		if next := words[i+1].text; len(next) > 1 && next[0] == '-' && updaterName.MatchString(programOf(words[i-1])) {
+		if next := words[i+1].Text; len(next) > 1 && next[0] == '-' && updaterName.MatchString(programOf(words[i-1])) {
 			return true
 		}
 	}
@@ -82,7 +82,7 @@ func isIncomplete(words []word) bool {
 }
 
 // follow reads a called script with its arguments. Its folder is that of the caller.
-func (r *reader) follow(t *source, args []word, s *scope) {
+func (r *reader) follow(t *source, args []Word, s *scope) {
 	if r.scripts--; r.scripts < 0 || s.shell.depth >= maxDepth {
 		return
 	}
@@ -95,13 +95,13 @@ func (r *reader) follow(t *source, args []word, s *scope) {
 }
 
 // setArguments sets $1 or %1 and the following variables.
-func (s *scope) setArguments(r *reader, args []word) {
+func (s *scope) setArguments(r *reader, args []Word) {
 	var all []string
 	for i, arg := range args {
-		r.set(s, strconv.Itoa(i+1), arg.text, arg.known)
-		all = append(all, arg.text)
+		r.set(s, strconv.Itoa(i+1), arg.Text, arg.Known)
+		all = append(all, arg.Text)
 	}
-	if !slices.ContainsFunc(args, func(w word) bool { return !w.known }) {
+	if !slices.ContainsFunc(args, func(w Word) bool { return !w.Known }) {
 		s.lists["@"] = all
 		r.set(s, "*", strings.Join(all, " "), true)
 	}
@@ -109,7 +109,7 @@ func (s *scope) setArguments(r *reader, args []word) {
 
 // find returns the script that a word names: one of the given texts, or a file of this
 // host that starts the updater. It notes a script that cannot be read.
-func (r *reader) find(name string, at place, s *scope) (t *source, isNoted bool) {
+func (r *reader) find(name string, at Place, s *scope) (t *source, isNoted bool) {
 	for _, t := range r.texts[min(1, len(r.texts)):] {
 		if t.path != "" && strings.EqualFold(t.base(), baseOf(name)) {
 			return t, false
@@ -162,11 +162,11 @@ func (r *reader) readFile(file string) (string, error) {
 }
 
 // variables reads a file that only sets variables, as by `.` or EnvironmentFile=.
-func (r *reader) variables(name string, at place, s *scope) {
+func (r *reader) variables(name string, at Place, s *scope) {
 	for _, t := range r.texts {
 		if t.path != "" && strings.EqualFold(t.base(), baseOf(name)) {
 			t.isRead = true
-			r.script(t.content, s)
+			shellReader{r}.script(t.content, s)
 			return
 		}
 	}
@@ -183,25 +183,25 @@ func (r *reader) variables(name string, at place, s *scope) {
 	in.shell.depth++
 	in.file, in.line = baseOf(name), 1
 	if in.shell.depth <= maxDepth {
-		r.script(data, &in)
+		shellReader{r}.script(data, &in)
 	}
 }
 
 // absent is a script that cannot be read here.
 type absent struct {
-	at   place
+	at   Place
 	name string
 }
 
 // absentScripts says what to give instead, for the error of texts without the updater.
-func (r *reader) absentScripts(hidden secrets) string {
+func (r *reader) absentScripts(hidden Secrets) string {
 	for _, note := range r.notes {
-		if !hidden.in(note) && printable(note) {
+		if !hidden.In(note) && Printable(note) {
 			return "; " + note
 		}
 	}
 	for _, a := range r.absent {
-		if !hidden.in(a.name) && printable(a.name) {
+		if !hidden.In(a.name) && Printable(a.name) {
 			return fmt.Sprintf("; %s calls %s, which cannot be read here: give it as a second file, `syncd config from-updater FILE %s`", a.at, a.name, a.name)
 		}
 	}
@@ -210,19 +210,19 @@ func (r *reader) absentScripts(hidden secrets) string {
 
 // lost is a command beside the updater that the configuration does not have.
 type lost struct {
-	at        place
+	at        Place
 	program   string
 	onFailure bool
 }
 
 // lose notes a command that is neither the updater nor harmless.
-func (r *reader) lose(words []word, at place, s *scope) {
+func (r *reader) lose(words []Word, at Place, s *scope) {
 	program := "a program"
 	for i, w := range words {
-		if slices.Contains(starters, programOf(w)) && i+1 < len(words) || strings.HasPrefix(w.text, "-") {
+		if slices.Contains(starters, programOf(w)) && i+1 < len(words) || strings.HasPrefix(w.Text, "-") {
 			continue
 		}
-		if w.known && w.text != "" {
+		if w.Known && w.Text != "" {
 			program, _, _ = strings.Cut(programOf(w), " ")
 		}
 		break
@@ -244,7 +244,7 @@ func (r *reader) group(read func()) {
 }
 
 // note adds a comment on a line.
-func (r *reader) note(at place, format string, args ...any) {
+func (r *reader) note(at Place, format string, args ...any) {
 	note := at.String() + " " + fmt.Sprintf(format, args...)
 	if !slices.Contains(r.notes, note) && len(r.notes) < maxScripts {
 		r.notes = append(r.notes, note)
@@ -265,6 +265,9 @@ func (r *reader) allNotes() []string {
 			continue
 		}
 		notes = append(notes, fmt.Sprintf("%s, %s: left out: what must follow new data is a hook with `on: [activated, rolled_back]`, what checks new data is a gate, anything else stays in a job of its own", l.at, l.program))
+	}
+	for _, at := range r.unread {
+		notes = append(notes, at.String()+" cannot be read as a command: convert it by hand")
 	}
 	return notes
 }

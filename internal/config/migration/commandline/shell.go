@@ -1,4 +1,4 @@
-package migration
+package commandline
 
 import (
 	"slices"
@@ -22,8 +22,11 @@ type shellScope struct {
 	depth     int
 }
 
+// shellReader reads scripts for a shell.
+type shellReader struct{ *reader }
+
 // script reads shell text. If it cannot be parsed as a whole, it is read line by line.
-func (r *reader) script(text string, s *scope) {
+func (r shellReader) script(text string, s *scope) {
 	if s.shell.functions == nil {
 		s.shell.functions = map[string]*syntax.Stmt{}
 	}
@@ -44,14 +47,14 @@ func (r *reader) script(text string, s *scope) {
 	s.line = first
 }
 
-func (r *reader) statements(list []*syntax.Stmt, s *scope) {
+func (r shellReader) statements(list []*syntax.Stmt, s *scope) {
 	for _, statement := range list {
 		r.redirected(statement, s)
 	}
 }
 
 // statement follows one command. It takes every branch, and each loop over words.
-func (r *reader) statement(cmd syntax.Command, s *scope) {
+func (r shellReader) statement(cmd syntax.Command, s *scope) {
 	if r.budget--; r.budget < 0 {
 		return
 	}
@@ -89,7 +92,7 @@ func (r *reader) statement(cmd syntax.Command, s *scope) {
 
 // branches takes every branch. `if ! updater` runs its branch after a failure, `if updater`
 // its else.
-func (r *reader) branches(cmd *syntax.IfClause, s *scope) {
+func (r shellReader) branches(cmd *syntax.IfClause, s *scope) {
 	isNegated, found := false, len(r.commands)
 	for branch := cmd; branch != nil; branch = branch.Else {
 		r.statements(branch.Cond, s)
@@ -105,7 +108,7 @@ func (r *reader) branches(cmd *syntax.IfClause, s *scope) {
 }
 
 // redirected follows a command that may read its input from the text itself.
-func (r *reader) redirected(statement *syntax.Stmt, s *scope) {
+func (r shellReader) redirected(statement *syntax.Stmt, s *scope) {
 	loop, isLoop := statement.Cmd.(*syntax.WhileClause)
 	for _, redirect := range statement.Redirs {
 		if redirect.Hdoc == nil || !isLoop {
@@ -138,7 +141,7 @@ func readVariable(loop *syntax.WhileClause) string {
 	return call.Args[len(call.Args)-1].Lit()
 }
 
-func (r *reader) loop(cmd *syntax.ForClause, s *scope) {
+func (r shellReader) loop(cmd *syntax.ForClause, s *scope) {
 	words, ok := cmd.Loop.(*syntax.WordIter)
 	if !ok {
 		r.statements(cmd.Do, s)
@@ -148,12 +151,12 @@ func (r *reader) loop(cmd *syntax.ForClause, s *scope) {
 		if r.budget < 0 {
 			return
 		}
-		r.set(s, words.Name.Value, w.text, w.known)
+		r.set(s, words.Name.Value, w.Text, w.Known)
 		r.statements(cmd.Do, s)
 	}
 }
 
-func (r *reader) assign(list []*syntax.Assign, s *scope) {
+func (r shellReader) assign(list []*syntax.Assign, s *scope) {
 	for _, a := range list {
 		if a.Name == nil || a.Naked {
 			continue
@@ -175,7 +178,7 @@ func (r *reader) assign(list []*syntax.Assign, s *scope) {
 const maxList = 500
 
 // assignList sets an array.
-func (r *reader) assignList(a *syntax.Assign, s *scope) {
+func (r shellReader) assignList(a *syntax.Assign, s *scope) {
 	words := make([]*syntax.Word, 0, len(a.Array.Elems))
 	for _, element := range a.Array.Elems {
 		if element.Index != nil || element.Value == nil {
@@ -189,11 +192,11 @@ func (r *reader) assignList(a *syntax.Assign, s *scope) {
 		list = slices.Clone(s.lists[a.Name.Value])
 	}
 	for _, w := range s.expand(words) {
-		if !w.known || len(list) >= maxList {
+		if !w.Known || len(list) >= maxList {
 			r.set(s, a.Name.Value, "", false)
 			return
 		}
-		list = append(list, w.text)
+		list = append(list, w.Text)
 	}
 	r.set(s, a.Name.Value, "", false)
 	s.lists[a.Name.Value] = list
@@ -207,7 +210,7 @@ func (s *scope) before(a *syntax.Assign) string {
 	return ""
 }
 
-func (r *reader) call(cmd *syntax.CallExpr, s *scope) {
+func (r shellReader) call(cmd *syntax.CallExpr, s *scope) {
 	if len(cmd.Args) == 0 {
 		r.assign(cmd.Assigns, s)
 		return
@@ -219,46 +222,52 @@ func (r *reader) call(cmd *syntax.CallExpr, s *scope) {
 		return
 	}
 	line := own.line + int(cmd.Pos().Line()) - 1
-	switch words[0].text {
+	switch words[0].Text {
 	case "cd":
-		s.enter(append(words, word{})[1])
+		s.enter(append(words, Word{})[1])
 		return
 	case ".", "source":
-		if file := append(words, word{})[1]; file.known && file.text != "" {
-			r.variables(file.text, s.at(line), s)
+		if file := append(words, Word{})[1]; file.Known && file.Text != "" {
+			r.variables(file.Text, s.at(line), s)
 			return
 		}
 	}
-	if body := s.shell.functions[words[0].text]; body != nil {
+	if body := s.shell.functions[words[0].Text]; body != nil {
 		r.function(body, words[1:], own)
 		return
 	}
-	if !r.run(own, own.at(line), words, false) && !r.quoted(words, line, own) && !r.called(words, own.at(line), own) {
-		r.lose(words, own.at(line), own)
+	r.command(words, line, own)
+}
+
+// command reads what a command line starts: the updater, a quoted script, a called one, or
+// something that is lost.
+func (r shellReader) command(words []Word, line int, s *scope) {
+	if !r.run(s, s.at(line), words, false) && !r.quoted(words, line, s) && !r.called(words, s.at(line), s) {
+		r.lose(words, s.at(line), s)
 	}
 }
 
 // function follows a function with its arguments.
-func (r *reader) function(body *syntax.Stmt, args []word, s *scope) {
+func (r shellReader) function(body *syntax.Stmt, args []Word, s *scope) {
 	if s.shell.depth++; s.shell.depth > maxDepth || r.budget < 0 {
 		return
 	}
-	s.setArguments(r, args)
+	s.setArguments(r.reader, args)
 	r.redirected(body, s)
 }
 
 // quoted reads a script in a word, as in sh -c. It is false without one.
-func (r *reader) quoted(words []word, line int, s *scope) bool {
+func (r shellReader) quoted(words []Word, line int, s *scope) bool {
 	if s.shell.depth++; s.shell.depth > maxDepth {
 		return false
 	}
 	found := len(r.commands)
 	for i, w := range words {
-		isScript := w.known && i > 0 && words[i-1].text == "-c" && strings.ContainsAny(w.text, " \n")
-		if isScript || w.known && mentions.MatchString(w.text) {
+		isScript := w.Known && i > 0 && words[i-1].Text == "-c" && strings.ContainsAny(w.Text, " \n")
+		if isScript || w.Known && mentions.MatchString(w.Text) {
 			in := s.inner()
 			in.line = line
-			r.script(w.text, in)
+			r.script(w.Text, in)
 			if isScript {
 				return true
 			}
@@ -288,20 +297,20 @@ func (e environ) Get(name string) expand.Variable {
 func (environ) Each(func(string, expand.Variable) bool) {}
 
 // expand returns the words that the shell makes of a list.
-func (s *scope) expand(list []*syntax.Word) []word {
-	var words []word
+func (s *scope) expand(list []*syntax.Word) []Word {
+	var words []Word
 	for _, w := range list {
 		if !simple(w) {
-			words = append(words, word{})
+			words = append(words, Word{})
 			continue
 		}
 		fields, err := expand.Fields(s.config(), w)
 		if err != nil { // it may quote the word
-			words = append(words, word{})
+			words = append(words, Word{})
 			continue
 		}
 		for _, field := range fields {
-			words = append(words, word{field, true})
+			words = append(words, Word{field, true})
 		}
 	}
 	return words

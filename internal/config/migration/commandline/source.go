@@ -1,9 +1,10 @@
-package migration
+package commandline
 
 import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -125,6 +126,9 @@ var (
 	composeText    = regexp.MustCompile(`(?m)^services:[ \t]*(#.*)?$`)
 )
 
+// IsWindowsPath is true for a text with a path of Windows.
+func IsWindowsPath(text string) bool { return windowsPath.MatchString(text) }
+
 func (t *source) kind() kind {
 	switch text := t.content; {
 	case strings.HasPrefix(strings.TrimSpace(text), "<") && taskText.MatchString(text):
@@ -141,6 +145,45 @@ func (t *source) kind() kind {
 		return batchKind
 	}
 	return shellKind
+}
+
+// Found is what texts say about the updater.
+type Found struct {
+	Commands []Command
+	Secrets  Secrets
+	Notes    []string // on what is left out
+	Missing  string   // what to give when there is no command line, to follow an error's text
+}
+
+// Read finds the command lines of the updater in texts. A script that a text calls is
+// read where it is called.
+func Read(texts []Text, host Host) (Found, error) {
+	r := &reader{host: host, budget: maxCommands, scripts: maxScripts}
+	for _, t := range texts {
+		decoded, err := decode(t.Data)
+		if err != nil {
+			return Found{}, inFile(t.Name, len(texts), err)
+		}
+		r.texts = append(r.texts, &source{path: t.Name, content: decoded})
+	}
+	r.readAll()
+	for i, c := range r.commands {
+		if r.secrets.In(c.At.file) {
+			r.commands[i].At.file = "another file"
+		}
+	}
+	return Found{r.commands, r.secrets, r.allNotes(), r.unreadLines() + r.absentScripts(r.secrets)}, nil
+}
+
+// inFile adds the file to an error, when there are several.
+func inFile(file string, files int, err error) error {
+	if files < 2 {
+		return err
+	}
+	if file == "" {
+		file = "standard input"
+	}
+	return fmt.Errorf("%s: %w", file, err)
 }
 
 // readAll reads all texts. A script that another one calls is read by then.
@@ -162,7 +205,7 @@ func (r *reader) label(t *source) string {
 		return ""
 	case t.path == "":
 		return "standard input"
-	case !printable(t.path):
+	case !Printable(t.path):
 		return "another file"
 	}
 	return t.base()
@@ -173,7 +216,7 @@ func (r *reader) read(t *source, s *scope) {
 	s.line = 1
 	if other := t.otherForm(); other != "" {
 		r.skip(s.at(1), t.content) // its licences stay secret
-		r.unread = slices.DeleteFunc(r.unread, func(at place) bool { return at.file == s.file })
+		r.unread = slices.DeleteFunc(r.unread, func(at Place) bool { return at.file == s.file })
 		r.note(s.at(1), "and what follows %s", other)
 		return
 	}
@@ -187,10 +230,10 @@ func (r *reader) read(t *source, s *scope) {
 	case composeKind:
 		r.compose(t, s)
 	case powerShellKind:
-		r.group(func() { r.powerShell(text, s) })
+		r.group(func() { powerShellReader{batchReader{r}}.powerShell(text, s) })
 	case batchKind:
-		r.group(func() { r.batch(text, s) })
+		r.group(func() { batchReader{r}.batch(text, s) })
 	default:
-		r.group(func() { r.script(text, s) })
+		r.group(func() { shellReader{r}.script(text, s) })
 	}
 }

@@ -1,4 +1,4 @@
-package migration
+package commandline
 
 import "strings"
 
@@ -17,24 +17,24 @@ var optionTable = []option{
 }
 
 // options are the options of a command line, by their long names.
-type options map[string]word
+type Options map[string]Word
 
-func (o options) has(name string) bool { _, set := o[name]; return set }
+func (o Options) Has(name string) bool { _, set := o[name]; return set }
 
-// get returns the value of an option, an empty unknown word when it is not set.
-func (o options) get(name string) word { return o[name] }
+// Get returns the value of an option, an empty unknown word when it is not set.
+func (o Options) Get(name string) Word { return o[name] }
 
 // parseOptions reads options in both forms. strange has the names of unknown options, and
 // "" for each word that is no option.
-func parseOptions(words []word) (set options, strange []string) {
-	p := &optionParser{set: options{}, rest: words}
+func parseOptions(words []Word) (set Options, strange []string) {
+	p := &optionParser{set: Options{}, rest: words}
 	for len(p.rest) > 0 {
 		w := p.rest[0]
 		p.rest = p.rest[1:]
 		switch {
-		case strings.HasPrefix(w.text, "--") && len(w.text) > 2:
+		case strings.HasPrefix(w.Text, "--") && len(w.Text) > 2:
 			p.long(w)
-		case strings.HasPrefix(w.text, "-") && len(w.text) > 1:
+		case strings.HasPrefix(w.Text, "-") && len(w.Text) > 1:
 			p.short(w)
 		default:
 			p.strange = append(p.strange, "")
@@ -44,21 +44,21 @@ func parseOptions(words []word) (set options, strange []string) {
 }
 
 type optionParser struct {
-	set     options
-	rest    []word // not read yet
+	set     Options
+	rest    []Word // not read yet
 	strange []string
 }
 
-func (p *optionParser) long(w word) {
-	name, value, given := strings.Cut(w.text[2:], "=")
+func (p *optionParser) long(w Word) {
+	name, value, given := strings.Cut(w.Text[2:], "=")
 	for _, o := range optionTable {
 		switch {
 		case !strings.EqualFold(o.long, name) && !(o.long == "license" && strings.EqualFold(name, "licence")):
 			continue
 		case o.flag:
-			p.put(o, word{known: true})
+			p.put(o, Word{Known: true})
 		case given:
-			p.put(o, word{value, w.known})
+			p.put(o, Word{value, w.Known})
 		default:
 			p.put(o, p.value(o))
 		}
@@ -68,17 +68,17 @@ func (p *optionParser) long(w word) {
 }
 
 // short reads a word such as -pNAME, -p=NAME, -p or -fq.
-func (p *optionParser) short(w word) {
-	for letters := w.text[1:]; letters != ""; letters = letters[1:] {
+func (p *optionParser) short(w Word) {
+	for letters := w.Text[1:]; letters != ""; letters = letters[1:] {
 		o, found := byLetter(letters[0])
 		switch {
 		case !found:
 			p.unknown("-"+letters[:1], len(letters) > 1)
 			return
 		case o.flag:
-			p.put(o, word{known: true})
+			p.put(o, Word{Known: true})
 		case len(letters) > 1:
-			p.put(o, word{strings.TrimPrefix(letters[1:], "="), w.known})
+			p.put(o, Word{strings.TrimPrefix(letters[1:], "="), w.Known})
 			return
 		default:
 			p.put(o, p.value(o))
@@ -97,19 +97,19 @@ func byLetter(letter byte) (option, bool) {
 }
 
 // put keeps the first value of an option. The path of verify counts as a product.
-func (p *optionParser) put(o option, value word) {
+func (p *optionParser) put(o option, value Word) {
 	if o.long == "path" {
 		o.long = "product"
 	}
-	if !p.set.has(o.long) {
+	if !p.set.Has(o.long) {
 		p.set[o.long] = value
 	}
 }
 
 // value returns the next word. A licence may begin with a dash, other values do not.
-func (p *optionParser) value(o option) word {
-	if len(p.rest) == 0 || strings.HasPrefix(p.rest[0].text, "-") && o.long != "license" {
-		return word{}
+func (p *optionParser) value(o option) Word {
+	if len(p.rest) == 0 || strings.HasPrefix(p.rest[0].Text, "-") && o.long != "license" {
+		return Word{}
 	}
 	w := p.rest[0]
 	p.rest = p.rest[1:]
@@ -119,7 +119,7 @@ func (p *optionParser) value(o option) word {
 // unknown leaves an unknown option out, with the value that probably belongs to it.
 func (p *optionParser) unknown(name string, given bool) {
 	p.strange = append(p.strange, name)
-	if !given && len(p.rest) > 0 && p.rest[0].text != "" && !strings.HasPrefix(p.rest[0].text, "-") {
+	if !given && len(p.rest) > 0 && p.rest[0].Text != "" && !strings.HasPrefix(p.rest[0].Text, "-") {
 		p.rest = p.rest[1:]
 	}
 }

@@ -1,4 +1,4 @@
-package migration
+package commandline
 
 import (
 	"fmt"
@@ -13,18 +13,18 @@ import (
 const maxCommands = 10_000
 
 // licenceVariable is where the updater looks for a licence without -l.
-const licenceVariable = "MD_LICENSE"
+const LicenceVariable = "MD_LICENSE"
 
 // isLicensed is set like a variable when MD_LICENSE is, also to a value that is not known.
-const isLicensed = licenceVariable + " is set"
+const isLicensed = LicenceVariable + " is set"
 
 // reader collects the updater's command lines of texts.
 type reader struct {
 	host     Host
 	texts    []*source
-	commands []command
-	secrets  secrets
-	unread   []place // lines that cannot be read and may hold the updater
+	commands []Command
+	secrets  Secrets
+	unread   []Place // lines that cannot be read and may hold the updater
 	absent   []absent
 	lost     []lost
 	notes    []string
@@ -59,7 +59,7 @@ func (s *scope) afterFailure(hasFailed bool, read func()) {
 }
 
 // at is a line of the text, counted from the first line of what is read.
-func (s *scope) at(line int) place { return place{s.file, line} }
+func (s *scope) at(line int) Place { return Place{s.file, line} }
 
 // inner returns a scope whose changes do not reach s.
 func (s *scope) inner() *scope {
@@ -69,7 +69,7 @@ func (s *scope) inner() *scope {
 }
 
 func (r *reader) set(s *scope, name, value string, known bool) {
-	if name == licenceVariable {
+	if name == LicenceVariable {
 		s.vars[isLicensed] = "yes"
 	}
 	delete(s.lists, name)
@@ -78,7 +78,7 @@ func (r *reader) set(s *scope, name, value string, known bool) {
 		return
 	}
 	s.vars[name] = value
-	if name == licenceVariable {
+	if name == LicenceVariable {
 		r.secrets.add(value)
 	}
 }
@@ -86,32 +86,34 @@ func (r *reader) set(s *scope, name, value string, known bool) {
 var mentions = regexp.MustCompile(`\b(manifest|product|file)\b.*\s-`)
 
 // verbs of the updater, each with the option that it needs.
-var verbs = map[string]string{"manifest": "product", "product": "product", "file": "filename", "verify": "product"}
+var Verbs = map[string]string{"manifest": "product", "product": "product", "file": "filename", "verify": "product"}
 
 // run looks for the updater in the words of a command, behind programs such as sudo,
 // nice or dotnet. It is false without the updater.
-func (r *reader) run(s *scope, at place, words []word, windows bool) bool {
+func (r *reader) run(s *scope, at Place, words []Word, windows bool) bool {
 	for i, w := range words {
-		name, value, assigned := strings.Cut(w.text, "=")
-		if assigned && name == licenceVariable { // sudo or env sets it
+		name, value, assigned := strings.Cut(w.Text, "=")
+		if assigned && name == LicenceVariable { // sudo or env sets it
 			in := s.inner()
-			r.set(in, name, value, w.known)
+			r.set(in, name, value, w.Known)
 			s = in
 		}
-		if i == 0 || verbs[w.text] == "" || !w.known || strings.HasPrefix(words[i-1].text, "-") {
+		if i == 0 || Verbs[w.Text] == "" || !w.Known || strings.HasPrefix(words[i-1].Text, "-") {
 			continue
 		}
-		c := command{
-			at: at, program: words[i-1].text, verb: w.text, options: words[i+1:], licensed: s.vars[isLicensed] != "", dir: s.dir,
-			schedule: s.schedule, startup: s.startup, unusual: s.unusual, windows: windows, remarks: s.remarks, mounts: s.mounts,
+		c := Command{
+			At: at, Program: words[i-1].Text, Verb: w.Text, IsLicensed: s.vars[isLicensed] != "", Dir: s.dir,
+			Schedule: s.schedule, AtStart: s.startup, IsUnusual: s.unusual, IsWindows: windows, Remarks: s.remarks, mounts: s.mounts,
 		}
-		if options, _ := parseOptions(c.options); !options.has(verbs[c.verb]) {
+		c.Options, c.Strange = parseOptions(words[i+1:])
+		if !c.Options.Has(Verbs[c.Verb]) {
 			continue
-		} else if licence := options.get("license"); licence.known {
-			r.secrets.add(licence.text)
+		}
+		if licence := c.Options.Get("license"); licence.Known {
+			r.secrets.add(licence.Text)
 		}
 		if mounts, isContainer := mountsOf(words[:i]); isContainer {
-			c.mounts, c.dir = mounts, ""
+			c.mounts, c.Dir = mounts, ""
 		}
 		r.commands = append(r.commands, c)
 		return true
@@ -120,29 +122,29 @@ func (r *reader) run(s *scope, at place, words []word, windows bool) bool {
 }
 
 // enter follows cd.
-func (s *scope) enter(to word) {
+func (s *scope) enter(to Word) {
 	switch {
-	case !to.known || to.text == "" || to.text == "-":
+	case !to.Known || to.Text == "" || to.Text == "-":
 		s.dir = ""
-	case path.IsAbs(to.text):
-		s.dir = path.Clean(to.text)
+	case path.IsAbs(to.Text):
+		s.dir = path.Clean(to.Text)
 	case s.dir != "":
-		s.dir = path.Join(s.dir, to.text)
+		s.dir = path.Join(s.dir, to.Text)
 	}
 }
 
 // licenceText finds licences in lines that cannot be read.
-var licenceText = regexp.MustCompile(`(?:\s-l\s*|--licen[sc]e[\s=]\s*|` + licenceVariable + `=)["']?([^\s"']+)`)
+var licenceText = regexp.MustCompile(`(?:\s-l\s*|--licen[sc]e[\s=]\s*|` + LicenceVariable + `=)["']?([^\s"']+)`)
 
 // skip notes lines that cannot be read, if they may hold the updater. Their licences stay
 // secret.
-func (r *reader) skip(at place, text string) {
+func (r *reader) skip(at Place, text string) {
 	for i, t := range strings.Split(text, "\n") {
 		for _, found := range licenceText.FindAllStringSubmatch(t, -1) {
 			r.secrets.add(found[1])
 		}
-		if mentions.MatchString(t) && !strings.HasPrefix(strings.TrimSpace(t), "#") && !slices.Contains(r.unread, place{at.file, at.line + i}) {
-			r.unread = append(r.unread, place{at.file, at.line + i})
+		if mentions.MatchString(t) && !strings.HasPrefix(strings.TrimSpace(t), "#") && !slices.Contains(r.unread, Place{at.file, at.line + i}) {
+			r.unread = append(r.unread, Place{at.file, at.line + i})
 		}
 	}
 }

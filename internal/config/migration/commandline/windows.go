@@ -1,4 +1,4 @@
-package migration
+package commandline
 
 import (
 	"regexp"
@@ -120,8 +120,11 @@ type batchScript struct {
 	failed map[string]bool // labels to which a failure leads
 }
 
+// batchReader reads scripts for the Windows command prompt.
+type batchReader struct{ *reader }
+
 // batch reads lines for the Windows command prompt.
-func (r *reader) batch(text string, s *scope) {
+func (r batchReader) batch(text string, s *scope) {
 	script := &batchScript{logicalLines(text, s.line, "^`", "(", ")"), map[string]bool{}, map[string]bool{}}
 	for _, found := range windowsCall.FindAllStringSubmatch(text, -1) {
 		script.called[strings.ToLower(found[1])] = true
@@ -145,12 +148,12 @@ func (r *reader) batch(text string, s *scope) {
 }
 
 // subroutine reads what `call :LABEL` starts.
-func (r *reader) subroutine(name string, args []word, s *scope) {
+func (r batchReader) subroutine(name string, args []Word, s *scope) {
 	script := s.shell.batch
 	if s.shell.depth++; s.shell.depth > maxDepth || script == nil {
 		return
 	}
-	s.setArguments(r, args)
+	s.setArguments(r.reader, args)
 	isInside := false
 	for _, l := range script.lines {
 		if parts := windowsLabel.FindStringSubmatch(l.text); parts != nil {
@@ -168,7 +171,7 @@ func (r *reader) subroutine(name string, args []word, s *scope) {
 }
 
 // batchText reads commands that &, | and line ends separate.
-func (r *reader) batchText(text string, line int, s *scope) {
+func (r batchReader) batchText(text string, line int, s *scope) {
 	for text != "" && r.budget > 0 {
 		piece, operator, rest := cutCommand(text)
 		r.batchCommand(strings.TrimLeft(piece, " \t@\n"), line+leadingLines(piece), s)
@@ -214,7 +217,7 @@ func cutCommand(text string) (command, operator, rest string) {
 }
 
 // batchCommand reads one command. It takes every branch of an if.
-func (r *reader) batchCommand(text string, line int, s *scope) {
+func (r batchReader) batchCommand(text string, line int, s *scope) {
 	if r.budget--; r.budget < 0 || text == "" || windowsComment.MatchString(text) {
 		return
 	}
@@ -228,14 +231,14 @@ func (r *reader) batchCommand(text string, line int, s *scope) {
 	}
 	if parts := windowsSet.FindStringSubmatch(text); parts != nil {
 		w := s.windowsWord(strings.TrimRight(parts[3], " \t"))
-		r.set(s, strings.ToUpper(parts[2]), w.text, w.known && parts[1] == "")
+		r.set(s, strings.ToUpper(parts[2]), w.Text, w.Known && parts[1] == "")
 		return
 	}
 	r.windowsWords(s.windowsWords(text), line, s)
 }
 
 // batchBranches reads a block, or what follows an if with its else.
-func (r *reader) batchBranches(condition, text string, line int, s *scope) {
+func (r batchReader) batchBranches(condition, text string, line int, s *scope) {
 	hasFailed := windowsFailed.MatchString(condition)
 	inside, isBlock := strings.CutPrefix(text, "(")
 	if !isBlock {
@@ -256,12 +259,12 @@ func (r *reader) batchBranches(condition, text string, line int, s *scope) {
 
 // batchLoop reads the body of a for once for each word of its set. Of a set that only a
 // file, a command or the disk tells, the words are not known.
-func (r *reader) batchLoop(head []string, rest string, line int, s *scope) {
+func (r batchReader) batchLoop(head []string, rest string, line int, s *scope) {
 	set, rest := block(rest, "(", ")")
 	line += strings.Count(set, "\n")
 	do := windowsDo.FindString(rest)
 	body, name := rest[len(do):], "%"+head[3]
-	values := []word{{}}
+	values := []Word{{}}
 	switch strings.ToLower(head[1]) {
 	case "":
 		values = s.loopWords(set)
@@ -273,44 +276,44 @@ func (r *reader) batchLoop(head []string, rest string, line int, s *scope) {
 			return
 		}
 		s.vars[name+" is set"] = "yes"
-		r.set(s, name, value.text, value.known)
+		r.set(s, name, value.Text, value.Known)
 		r.batchCommand(strings.TrimLeft(body, " \t@\n"), line, s)
 	}
 	delete(s.vars, name+" is set")
 }
 
-func (s *scope) loopWords(set string) []word {
-	var values []word
+func (s *scope) loopWords(set string) []Word {
+	var values []Word
 	for _, w := range s.windowsWords(strings.NewReplacer(",", " ", ";", " ", "\n", " ").Replace(set)) {
-		w.known = w.known && !strings.ContainsAny(w.text, "*?")
+		w.Known = w.Known && !strings.ContainsAny(w.Text, "*?")
 		values = append(values, w)
 	}
 	return values
 }
 
 // loopNumbers are those of for /l: start, step, end.
-func (s *scope) loopNumbers(set string) []word {
+func (s *scope) loopNumbers(set string) []Word {
 	var limits [3]int
 	parts := strings.Split(set, ",")
 	for i := range limits {
 		if len(parts) != len(limits) {
-			return []word{{}}
+			return []Word{{}}
 		}
 		n, err := strconv.Atoi(strings.TrimSpace(parts[i]))
 		if err != nil {
-			return []word{{}}
+			return []Word{{}}
 		}
 		limits[i] = n
 	}
-	var values []word
+	var values []Word
 	for n := limits[0]; n <= limits[2] && limits[1] > 0 && len(values) < maxList; n += limits[1] {
-		values = append(values, word{strconv.Itoa(n), true})
+		values = append(values, Word{strconv.Itoa(n), true})
 	}
 	return values
 }
 
 // windowsWords runs a command of Windows.
-func (r *reader) windowsWords(words []word, line int, s *scope) {
+func (r batchReader) windowsWords(words []Word, line int, s *scope) {
 	if len(words) == 0 {
 		return
 	}
@@ -318,8 +321,8 @@ func (r *reader) windowsWords(words []word, line int, s *scope) {
 	case program == "cd" || program == "chdir" || program == "pushd":
 		s.dir = ""
 		return
-	case program == "call" && len(words) > 1 && strings.HasPrefix(words[1].text, ":"):
-		r.subroutine(words[1].text[1:], words[2:], s.inner())
+	case program == "call" && len(words) > 1 && strings.HasPrefix(words[1].Text, ":"):
+		r.subroutine(words[1].Text[1:], words[2:], s.inner())
 		return
 	case program == "schtasks":
 		in := s.inner()
@@ -337,26 +340,26 @@ func (r *reader) windowsWords(words []word, line int, s *scope) {
 
 // windowsQuoted reads a command in a word, as in cmd /c or schtasks. It is false without
 // one.
-func (r *reader) windowsQuoted(words []word, line int, s *scope) bool {
+func (r batchReader) windowsQuoted(words []Word, line int, s *scope) bool {
 	if s.shell.depth >= maxDepth {
 		return false
 	}
 	found, isTask := len(r.commands), programOf(words[0]) == "schtasks"
 	for i, w := range words {
-		if !w.known || !mentions.MatchString(w.text) && !(isTask && i > 0 && strings.EqualFold(words[i-1].text, "/tr")) {
+		if !w.Known || !mentions.MatchString(w.Text) && !(isTask && i > 0 && strings.EqualFold(words[i-1].Text, "/tr")) {
 			continue
 		}
 		in := s.inner()
 		in.shell.depth++
-		r.batchText(strings.ReplaceAll(w.text, `\"`, `"`), line, in)
+		r.batchText(strings.ReplaceAll(w.Text, `\"`, `"`), line, in)
 	}
 	return isTask || len(r.commands) > found
 }
 
 // windowsWords splits a command into its words. A backslash is part of a path. What is
 // redirected is left out.
-func (s *scope) windowsWords(text string) []word {
-	var words []word
+func (s *scope) windowsWords(text string) []Word {
+	var words []Word
 	redirected := false
 	for text = strings.TrimLeft(text, " \t\n"); text != ""; text = strings.TrimLeft(text, " \t\n") {
 		if text[0] == '<' || text[0] == '>' || text[0] == '&' || text[0] == ')' {
@@ -405,7 +408,7 @@ func nextWindowsWord(text string) (first, rest string) {
 
 // windowsWord replaces variables, arguments and the variables of loops by what the text
 // sets.
-func (s *scope) windowsWord(text string) word {
+func (s *scope) windowsWord(text string) Word {
 	known := !windowsPart.MatchString(text)
 	get := func(name string) string {
 		value, set := s.vars[name]
@@ -427,7 +430,7 @@ func (s *scope) windowsWord(text string) word {
 		known = known && (parts[1] == "" || parts[1] == "~")
 		return get(variable)
 	})
-	return word{text, known && !dollarVariable.MatchString(text)}
+	return Word{text, known && !dollarVariable.MatchString(text)}
 }
 
 // weekdayNames are those of Windows and of systemd, from Sunday.

@@ -1,4 +1,4 @@
-package migration
+package commandline
 
 import (
 	"cmp"
@@ -61,7 +61,7 @@ func (r *reader) units(t *source, s *scope) {
 		u, err := unitfile.Parse([]byte(part.content))
 		at := s.at(part.line)
 		if part.line <= 0 {
-			at = place{baseOf(part.path), max(1, -part.line)}
+			at = Place{baseOf(part.path), max(1, -part.line)}
 		}
 		if err != nil {
 			r.skip(at, part.content)
@@ -122,7 +122,7 @@ func timerOf(service unitPart, parts []unitPart) *unitfile.Unit {
 }
 
 // service reads the commands of a service.
-func (r *reader) service(part unitPart, u, timer *unitfile.Unit, at place, s *scope) {
+func (r *reader) service(part unitPart, u, timer *unitfile.Unit, at Place, s *scope) {
 	in := s.inner()
 	in.file, in.line = at.file, at.line+lineOf(part.content, "ExecStart")
 	if part.line == 0 {
@@ -140,36 +140,15 @@ func (r *reader) service(part unitPart, u, timer *unitfile.Unit, at place, s *sc
 		r.set(in, name, value, !strings.Contains(strings.ReplaceAll(value, "%%", ""), "%"))
 	}
 	in.setTimer(timer)
-	for _, command := range u.Commands("ExecStart") {
-		r.unitCommand(command, in)
-	}
-	for _, key := range []string{"ExecStartPre", "ExecCondition", "ExecStartPost", "ExecStopPost"} {
+	for _, key := range []string{"ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost", "ExecStopPost"} {
 		for _, command := range u.Commands(key) {
-			if !in.runsUpdater(r, command) {
-				r.lose(in.unitWords(command), in.at(in.line), in)
+			if words := in.unitWords(command); len(words) > 0 {
+				shellReader{r}.command(words, in.line, in.inner())
 			}
 		}
 	}
 	if strings.Contains(part.content, "\nOnFailure=") {
 		r.note(in.at(in.line), "has OnFailure= in its unit: for failures of the updater use %s", failureHook)
-	}
-}
-
-// runsUpdater reads a command beside the main one if it starts the updater, too.
-func (s *scope) runsUpdater(r *reader, command []string) bool {
-	found := len(r.commands)
-	words := s.unitWords(command)
-	return len(words) > 0 && (r.run(s, s.at(s.line), words, false) || r.quoted(words, s.line, s.inner()) || len(r.commands) > found)
-}
-
-func (r *reader) unitCommand(command []string, s *scope) {
-	words := s.unitWords(command)
-	if len(words) == 0 {
-		return
-	}
-	own := s.inner()
-	if !r.run(own, own.at(own.line), words, false) && !r.quoted(words, own.line, own) && !r.called(words, own.at(own.line), own) {
-		r.lose(words, own.at(own.line), own)
 	}
 }
 
@@ -189,16 +168,16 @@ var (
 
 // unitWords replaces variables as systemd does: ${NAME} in a word, and $NAME alone, which
 // becomes several words. Specifiers such as %h are not known.
-func (s *scope) unitWords(command []string) []word {
-	var words []word
+func (s *scope) unitWords(command []string) []Word {
+	var words []Word
 	for _, text := range command {
 		if unitWord.MatchString(text) {
 			value, known := s.vars[text[1:]]
 			for field := range strings.FieldsSeq(value) {
-				words = append(words, word{field, true})
+				words = append(words, Word{field, true})
 			}
 			if !known {
-				words = append(words, word{})
+				words = append(words, Word{})
 			}
 			continue
 		}
@@ -209,7 +188,7 @@ func (s *scope) unitWords(command []string) []word {
 			return value
 		})
 		known = known && !strings.Contains(strings.ReplaceAll(text, "%%", ""), "%")
-		words = append(words, word{strings.NewReplacer("%%", "%", "$$", "$").Replace(text), known})
+		words = append(words, Word{strings.NewReplacer("%%", "%", "$$", "$").Replace(text), known})
 	}
 	return words
 }
@@ -334,5 +313,5 @@ func calendarDays(text string) string {
 		}
 		items = append(items, numbers)
 	}
-	return strings.ReplaceAll(strings.Join(items, ","), "-0", "-7")
+	return weekdays(strings.ReplaceAll(strings.Join(items, ","), "-0", "-7"))
 }

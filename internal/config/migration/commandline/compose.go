@@ -1,4 +1,4 @@
-package migration
+package commandline
 
 import (
 	"path"
@@ -20,7 +20,7 @@ func (r *reader) compose(t *source, s *scope) {
 	own := s.inner()
 	own.dir = path.Dir(t.path)
 	if data, err := r.readFile(path.Join(own.dir, ".env")); err == nil {
-		r.script(data, own)
+		shellReader{r}.script(data, own)
 	}
 	for _, service := range field(root, "services").Fields {
 		if service.Value.Kind == document.MappingKind {
@@ -55,8 +55,8 @@ func (r *reader) composeService(service document.Field, s *scope) {
 	}
 	r.composeVariables(field(n, "environment"), s)
 	words := append(s.composeWords(field(n, "entrypoint")), s.composeWords(command)...)
-	if len(words) == 0 || verbs[words[0].text] != "" {
-		words = append([]word{{service.Key, true}}, words...) // the image starts the updater
+	if len(words) == 0 || Verbs[words[0].Text] != "" {
+		words = append([]Word{{service.Key, true}}, words...) // the image starts the updater
 	}
 	s.mounts = []mount{}
 	for _, volume := range field(n, "volumes").Items {
@@ -64,17 +64,15 @@ func (r *reader) composeService(service document.Field, s *scope) {
 	}
 	s.mounts = sortMounts(s.mounts)
 	s.dir = field(n, "working_dir").Text
-	if !r.run(s, s.at(s.line), words, false) && !r.quoted(words, s.line, s) && !r.called(words, s.at(s.line), s) {
-		r.lose(words, s.at(s.line), s)
-	}
+	shellReader{r}.command(words, s.line, s)
 }
 
 // composeVariables sets the variables of a service. One without a value comes from the
 // shell that starts it.
 func (r *reader) composeVariables(n *document.Node, s *scope) {
 	set := func(name, text string, given bool) {
-		w := append(s.shellWords(quoteShell(text)), word{})[0]
-		r.set(s, name, w.text, given && w.known)
+		w := append(s.shellWords(quoteShell(text)), Word{})[0]
+		r.set(s, name, w.Text, given && w.Known)
 	}
 	for _, f := range n.Fields {
 		set(f.Key, f.Value.Text, !f.Value.Null)
@@ -91,19 +89,19 @@ func quoteShell(text string) string {
 }
 
 // composeWords are those of a command: a list, or one text as for a shell.
-func (s *scope) composeWords(n *document.Node) []word {
+func (s *scope) composeWords(n *document.Node) []Word {
 	if n.Kind != document.ListKind {
 		return s.shellWords(n.Text)
 	}
-	var words []word
+	var words []Word
 	for _, item := range n.Items {
-		words = append(words, append(s.shellWords(quoteShell(item.Text)), word{})[0])
+		words = append(words, append(s.shellWords(quoteShell(item.Text)), Word{})[0])
 	}
 	return words
 }
 
 // shellWords splits a text as a shell does.
-func (s *scope) shellWords(text string) []word {
+func (s *scope) shellWords(text string) []Word {
 	file, err := syntax.NewParser().Parse(strings.NewReader("x "+strings.ReplaceAll(text, "$$", `\$`)), "")
 	if err != nil || len(file.Stmts) != 1 {
 		return nil
@@ -122,10 +120,10 @@ func (s *scope) addMount(n *document.Node, folder string) {
 		return
 	}
 	words := s.shellWords(quoteShell(n.Text))
-	if len(words) != 1 || !words[0].known {
+	if len(words) != 1 || !words[0].Known {
 		return
 	}
-	outside, rest, _ := strings.Cut(words[0].text, ":")
+	outside, rest, _ := strings.Cut(words[0].Text, ":")
 	if m, ok := volume(outside + ":" + rest); ok {
 		m.outside = onHost(outside, folder)
 		s.mounts = append(s.mounts, m)

@@ -1,4 +1,4 @@
-package migration
+package commandline
 
 import (
 	"path"
@@ -10,8 +10,8 @@ import (
 // container engine keeps.
 type mount struct{ inside, outside string }
 
-// outside is the path on the host of a path that a command uses.
-func (c command) outside(inside string) (file string, known bool) {
+// Outside is the path on the host of a path that a command uses.
+func (c Command) Outside(inside string) (file string, known bool) {
 	if c.mounts == nil { // it runs in no container
 		return inside, true
 	}
@@ -32,16 +32,16 @@ func sortMounts(mounts []mount) []mount {
 
 // mountsOf returns the mounts of `docker run` and the like. The words are those before the
 // verb of the updater.
-func mountsOf(words []word) (mounts []mount, isContainer bool) {
-	engine := slices.IndexFunc(words, func(w word) bool { return slices.Contains([]string{"docker", "podman", "nerdctl"}, programOf(w)) })
-	if engine < 0 || !slices.ContainsFunc(words[engine:], func(w word) bool { return w.text == "run" }) {
+func mountsOf(words []Word) (mounts []mount, isContainer bool) {
+	engine := slices.IndexFunc(words, func(w Word) bool { return slices.Contains([]string{"docker", "podman", "nerdctl"}, programOf(w)) })
+	if engine < 0 || !slices.ContainsFunc(words[engine:], func(w Word) bool { return w.Text == "run" }) {
 		return nil, false
 	}
 	mounts = []mount{}
 	for i := engine; i < len(words); i++ {
-		text, value, given := strings.Cut(words[i].text, "=")
+		text, value, given := strings.Cut(words[i].Text, "=")
 		if !given && i+1 < len(words) {
-			value = words[i+1].text
+			value = words[i+1].Text
 		}
 		switch text {
 		case "-v", "--volume":

@@ -1,7 +1,8 @@
-package migration
+package commandline
 
 import (
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -13,13 +14,13 @@ import (
 )
 
 // setTask sets the schedule of `schtasks /create`.
-func (s *scope) setTask(words []word) {
+func (s *scope) setTask(words []Word) {
 	o := map[string]string{}
 	for i, w := range words[1:] {
-		if strings.HasPrefix(w.text, "/") {
-			o[strings.ToLower(w.text)] = ""
-			if i+2 < len(words) && !strings.HasPrefix(words[i+2].text, "/") {
-				o[strings.ToLower(w.text)] = words[i+2].text
+		if strings.HasPrefix(w.Text, "/") {
+			o[strings.ToLower(w.Text)] = ""
+			if i+2 < len(words) && !strings.HasPrefix(words[i+2].Text, "/") {
+				o[strings.ToLower(w.Text)] = words[i+2].Text
 			}
 		}
 	}
@@ -186,7 +187,7 @@ func (r *reader) tasks(text string, s *scope) {
 	for {
 		token, err := decoder.Token()
 		if err != nil {
-			if err != io.EOF {
+			if !errors.Is(err, io.EOF) {
 				line, _ := decoder.InputPos()
 				r.skipFrom(s.at(line), text)
 			}
@@ -207,12 +208,12 @@ func (r *reader) tasks(text string, s *scope) {
 }
 
 // skipFrom notes that the rest of a text cannot be read.
-func (r *reader) skipFrom(at place, text string) {
-	r.skip(place{at.file, 1}, text)
+func (r *reader) skipFrom(at Place, text string) {
+	r.skip(Place{at.file, 1}, text)
 	r.note(at, "and what follows cannot be read as XML: export the task again, `schtasks /query /tn NAME /xml > task.xml`")
 }
 
-func (r *reader) task(t task, at place, s *scope) {
+func (r *reader) task(t task, at Place, s *scope) {
 	in := s.inner()
 	in.line = at.line
 	in.setTriggers(t)
@@ -223,10 +224,10 @@ func (r *reader) task(t task, at place, s *scope) {
 		command := in.inner()
 		text := `"` + strings.Trim(action.Command, ` "`) + `" ` + action.Arguments
 		command.shell.depth++
-		r.batchText(strings.ReplaceAll(text, "\n", " "), at.line, command)
+		batchReader{r}.batchText(strings.ReplaceAll(text, "\n", " "), at.line, command)
 	}
 	for _, other := range t.Actions.Other {
-		r.lose([]word{{other.XMLName.Local, true}}, at, in)
+		r.lose([]Word{{other.XMLName.Local, true}}, at, in)
 	}
 }
 

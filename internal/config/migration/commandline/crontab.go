@@ -1,4 +1,4 @@
-package migration
+package commandline
 
 import (
 	"regexp"
@@ -67,14 +67,14 @@ func (r *reader) crontab(text string, s *scope) {
 			s.mail = s.mail && parts[1] != "MAILTO" || parts[1] == "MAILTO" && value != ""
 			continue
 		}
-		r.group(func() { r.script(line, s) })
+		r.group(func() { shellReader{r}.script(line, s) })
 	}
 }
 
 // cronCommand reads a command. Cron ends it at a % without a backslash.
 func (r *reader) cronCommand(text string, s *scope) {
 	if windowsPath.MatchString(text) {
-		r.batch(text, s)
+		batchReader{r}.batch(text, s)
 		return
 	}
 	if end := regexp.MustCompile(`(^|[^\\])%`).FindStringIndex(text); end != nil {
@@ -86,7 +86,7 @@ func (r *reader) cronCommand(text string, s *scope) {
 		text = strings.Repeat(" ", strings.IndexAny(text, " \t")) + text[strings.IndexAny(text, " \t"):]
 	}
 	found := len(r.commands)
-	r.script(text, s)
+	shellReader{r}.script(text, s)
 	if s.mail && len(r.commands) > found {
 		r.note(s.at(s.line), "is mailed to MAILTO when the updater prints something: for failures use %s", failureHook)
 	}
