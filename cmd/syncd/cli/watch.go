@@ -11,11 +11,16 @@ const watchEvery = 2 * time.Second
 
 // Watch prints again and again until a signal ends it. A terminal shows only the last time.
 func (a *App) Watch(ctx context.Context, print func() error) error {
+	between := "" // what separates two looks
+	if a.Stdout.IsTerminal() {
+		between = "\x1b[H\x1b[2J"
+	}
 	for {
-		if a.Stdout.IsTerminal() {
-			if err := a.Stdout.WriteStyled("\x1b[H\x1b[2J"); err != nil {
-				return err
-			}
+		if err := a.Stdout.WriteStyled(between); err != nil {
+			return err
+		}
+		if between == "" {
+			between = "\n"
 		}
 		if err := print(); err != nil && !errors.Is(err, ErrPrinted) {
 			if ctx.Err() != nil {

@@ -58,6 +58,7 @@ type Table struct {
 	isBegun bool  // the head is written
 
 	isContinued bool // a part is written
+	isFine      bool // names are broken within, too
 }
 
 // NewTable returns a table with a head.
@@ -91,11 +92,17 @@ func (t *Table) Flush() error {
 	if !t.isBegun {
 		rows = append([][]string{t.head}, rows...)
 	}
+	t.isFine = false
 	widths, fits := t.fit(rows)
+	if !fits {
+		t.isFine = true
+		widths, fits = t.fit(rows)
+	}
 	var shown string
 	if fits {
 		shown = t.grid(rows, widths)
 	} else {
+		t.isFine = false
 		shown = t.records()
 	}
 	t.rows, t.isBegun, t.isContinued = nil, true, true
@@ -108,7 +115,7 @@ func (t *Table) fit(rows [][]string) (widths []int, fits bool) {
 	for i := range t.head {
 		for _, row := range rows {
 			natural[i] = max(natural[i], text.StringWidth(row[i]))
-			for _, piece := range piecesOf(row[i]) {
+			for _, piece := range t.piecesOf(row[i]) {
 				least[i] = max(least[i], text.StringWidth(strings.TrimRight(piece, " ")))
 			}
 		}
@@ -151,7 +158,7 @@ func (t *Table) grid(rows [][]string, widths []int) string {
 			if n == 0 && !t.isBegun {
 				paint = t.bold
 			}
-			cells[i] = paint(wrap(cell, widths[i]))
+			cells[i] = paint(t.wrap(cell, widths[i]))
 		}
 		w.AppendRow(cells)
 	}
@@ -172,7 +179,7 @@ func (t *Table) records() string {
 		}
 		w := newWriter(nil)
 		for i, cell := range row {
-			w.AppendRow(table.Row{t.bold([]string{t.head[i]}), t.painter(i, cell)(wrap(cell, max(room, 1)))})
+			w.AppendRow(table.Row{t.bold([]string{t.head[i]}), t.painter(i, cell)(t.wrap(cell, max(room, 1)))})
 		}
 		out.WriteString(trimmed(w.Render()))
 	}
@@ -194,9 +201,9 @@ var trailing = regexp.MustCompile(`(?m) +$`)
 func trimmed(shown string) string { return trailing.ReplaceAllString(shown, "") + "\n" }
 
 // wrap breaks a cell into lines of at most width characters.
-func wrap(cell string, width int) (lines []string) {
+func (t *Table) wrap(cell string, width int) (lines []string) {
 	line := ""
-	for _, piece := range piecesOf(cell) {
+	for _, piece := range t.piecesOf(cell) {
 		if line != "" && text.StringWidth(line+strings.TrimRight(piece, " ")) > width {
 			lines, line = append(lines, strings.TrimRight(line, " ")), ""
 		}
@@ -213,23 +220,28 @@ func wrap(cell string, width int) (lines []string) {
 }
 
 // A cell may be broken after a space that is not within a size, and after a dash or a slash
-// in a word that is no date.
+// in a word that is no date. Only a table that does not fit otherwise has finer breaks.
 var (
 	breaks = regexp.MustCompile(`[0-9.]+ [KMGTPE]?i?B\b *|[^ ]+ *| +`)
 	within = regexp.MustCompile(`[^/-]*[/-]+|[^/-]+`)
+	finer  = regexp.MustCompile(`[^/_.-]*[/_.-]+|[^/_.-]+`)
 	date   = regexp.MustCompile(`^\d{4}-\d{2}-\d{2} *$`)
 )
 
 // longestPiece is the length from which a name is broken anywhere: others choose names.
 const longestPiece = 30
 
-func piecesOf(cell string) (pieces []string) {
+func (t *Table) piecesOf(cell string) (pieces []string) {
 	for _, word := range breaks.FindAllString(cell, -1) {
 		if date.MatchString(word) {
 			pieces = append(pieces, word)
 			continue
 		}
-		for _, piece := range within.FindAllString(word, -1) {
+		parts := within
+		if t.isFine {
+			parts = finer
+		}
+		for _, piece := range parts.FindAllString(word, -1) {
 			for text.StringWidth(piece) > longestPiece {
 				head := text.Trim(piece, longestPiece)
 				pieces, piece = append(pieces, head), strings.TrimPrefix(piece, head)

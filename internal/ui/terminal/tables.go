@@ -191,7 +191,7 @@ func PrintHistory(w io.Writer, h report.History) error {
 		fmt.Fprintln(w, "no syncs yet")
 		return nil
 	}
-	table := NewTable(w, "TIME", "GENERATION", "TRIGGER", "MANIFEST", "RELEASE", "RESULT", "DOWNLOADED")
+	table := NewTable(w, "TIME", "GENERATION", "TRIGGER", "MANIFEST", "RELEASE", "RESULT", "FETCHED")
 	for _, entry := range h.Entries {
 		number := "-"
 		if entry.Generation > 0 {
