@@ -96,6 +96,7 @@ func newRoot(a *cli.App) *cobra.Command {
 	here.limit(root)
 	cli.AddGroups(root)
 	complete.Add(a, root)
+	cli.PlainSwitches(root)
 	for _, cmd := range root.Commands() {
 		if !cmd.Runnable() {
 			cmd.RunE = needSubcommand

@@ -49,3 +49,23 @@ func FlagError(_ *cobra.Command, err error) error {
 	}
 	return err
 }
+
+// PlainSwitches lets the help show a switch as --json, not as --json[=true|false], in root
+// and all commands below it. Both forms still work.
+func PlainSwitches(root *cobra.Command) {
+	root.InitDefaultHelpFlag()
+	root.InitDefaultVersionFlag()
+	for _, flags := range []*pflag.FlagSet{root.Flags(), root.PersistentFlags()} {
+		flags.VisitAll(func(f *pflag.Flag) {
+			if f.Value.Type() == "bool" {
+				f.Value = plainSwitch{f.Value}
+			}
+		})
+	}
+	for _, cmd := range root.Commands() {
+		PlainSwitches(cmd)
+	}
+}
+
+// plainSwitch hides from the library that a flag is a switch; NoOptDefVal makes it one.
+type plainSwitch struct{ pflag.Value }
