@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"syncd/internal/config/document"
+	"syncd/internal/ui/terminal"
 )
 
 // Severity says how bad a finding is, the worst first.
@@ -38,7 +39,7 @@ type Finding struct {
 
 // Print writes the finding with its next step.
 func (f Finding) Print(w io.Writer) {
-	fmt.Fprintf(w, "%-8s %s: %s\n", f.Severity, f.Check, f.Text)
+	terminal.PrintMarked(w, fmt.Sprintf("%-8s", f.Severity), f.Check+": "+f.Text)
 	if f.Next != "" {
 		fmt.Fprintf(w, "         next: %s\n", f.Next)
 	}

@@ -125,7 +125,7 @@ func PrintVerification(w io.Writer, v report.Verification) {
 		if d.Repaired {
 			outcome = "repaired"
 		}
-		fmt.Fprintf(w, "%s  %s/%s: %s\n", outcome, cmp.Or(d.Export, d.View, d.Manifest), d.Path, d.Error)
+		PrintMarked(w, outcome, fmt.Sprintf(" %s/%s: %s", cmp.Or(d.Export, d.View, d.Manifest), d.Path, d.Error))
 	}
 	fmt.Fprintf(w, "%s (%s) read, %d damaged\n", files(v.Files), size(v.Bytes), len(v.Damage))
 }

@@ -263,13 +263,24 @@ const (
 func (t *Table) bold(lines []string) string { return t.styled(bold, lines) }
 
 func (t *Table) styled(colour string, lines []string) string {
-	if !t.screen.HasColour() || colour == "" {
-		return strings.Join(lines, "\n")
-	}
 	for i, line := range lines {
-		lines[i] = "\x1b[" + colour + "m" + line + "\x1b[0m"
+		lines[i] = styled(t.screen, colour, line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+func styled(screen Screen, colour, text string) string {
+	if !screen.HasColour() || colour == "" {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+// PrintMarked writes a line that begins with a word in the colour of its meaning.
+func PrintMarked(w io.Writer, word, rest string) {
+	screen := screenOf(w)
+	mark := styled(screen, colourOf(strings.TrimSpace(word)), word)
+	_ = screen.WriteStyled(mark + " " + screen.Clean(rest) + "\n") // a report has no reader left
 }
 
 // painter returns how the cells of a column are shown.
@@ -287,11 +298,11 @@ func (t *Table) painter(column int, cell string) func(lines []string) string {
 func colourOf(state string) string {
 	word, _, _ := strings.Cut(state, " ")
 	switch word {
-	case "failed", "refused", "quarantined", "given_up", "stopped", "damaged", "failure":
+	case "failed", "refused", "quarantined", "given_up", "stopped", "DAMAGED", "failure":
 		return red
-	case "in_sync", "updated", "ok", "current":
+	case "in_sync", "updated", "ok", "repaired":
 		return green
-	case "unchanged", "removed", "-":
+	case "unchanged", "removed", "skipped", "-":
 		return ""
 	}
 	return yellow
