@@ -245,11 +245,8 @@ func (e explanation) discarded() string {
 
 // late says that the provider has not published the next release in time.
 func (e explanation) late() string {
-	switch {
-	case !e.Late || e.Expected == nil:
+	if !e.Late || e.Expected == nil || e.brief {
 		return ""
-	case e.brief:
-		return fmt.Sprintf("the release after %s is late", e.Newest)
 	}
 	return fmt.Sprintf("the release after %s was expected by %s and is late", e.Newest, e.at(*e.Expected))
 }

@@ -110,7 +110,7 @@ func TestTheBriefSentenceLeavesOutWhatStandsBesideIt(t *testing.T) {
 		want string
 	}{
 		"up to date":        {ManifestStatus{State: StateInSync, ActiveSince: &now, SyncedAt: &now, NextSync: &later}, "up to date with 2026.10"},
-		"late":              {ManifestStatus{State: StateInSync, Newest: "2026.10", Late: true, Expected: &now}, "up to date with 2026.10; the release after 2026.10 is late"},
+		"late":              {ManifestStatus{State: StateInSync, Newest: "2026.10", Late: true, Expected: &now}, "up to date with 2026.10"},
 		"a newer one":       {ManifestStatus{State: StateInSync, Newest: "2026.11"}, "2026.11 is available, the next sync will fetch it"},
 		"discarded":         {ManifestStatus{State: StateInSync, Newest: "2026.11", Discarded: "2026.11"}, "2026.11 was dropped by `syncd activate --discard`, `syncd sync --force data` fetches it again"},
 		"skips":             {ManifestStatus{State: StateInSync, Newest: "2026.11", Discarded: "2026.11", Skips: []string{"2026.08"}}, "skips 2026.08; 2026.11 was dropped by `syncd activate --discard`, `syncd sync --force data` fetches it again"},

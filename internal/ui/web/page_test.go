@@ -181,7 +181,7 @@ func TestPageIsCompleteWithoutScript(t *testing.T) {
 			"Views", "refdata", "provider", "in sync", ">refused<", ">orphaned<", "stays as it was: Data/2026.10/a.dat", `<code class="command">syncd forget old_layout</code>`,
 			"/srv/syncd/by_map", `<code class="command">syncd sync --take-over by_map</code>`,
 		},
-		"empty": {"Nothing is served yet", "never synced yet", ">pending<", "Sync now", ">in 38 minutes<"},
+		"empty": {"Nothing is served yet", "not checked yet", ">pending<", "Sync now", ">in 38 minutes<"},
 	}
 	for name, s := range scenes() {
 		got := ask(handlerOf(s), "GET", "/", "")
