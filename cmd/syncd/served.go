@@ -59,9 +59,9 @@ func showServed(a *cli.App, at time.Time, name string, asJSON bool) error {
 	now := time.Now()
 	switch {
 	case at.After(now):
-		return cli.Usagef("--at %s lies in the future", at.Format(time.RFC3339))
+		return cli.Usagef("--at %s lies in the future", report.Moment(at.Local()))
 	case at.Before(now.Add(-cfg.Audit.Keep)):
-		return fmt.Errorf("%s is longer ago than audit.keep in %s", at.Format(time.RFC3339), cfg.Path)
+		return fmt.Errorf("%s is longer ago than audit.keep in %s", report.Moment(at.Local()), cfg.Path)
 	}
 	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"syncd/internal/clients/origin"
 	"syncd/internal/config"
 	"syncd/internal/httpserver"
+	"syncd/internal/report"
 )
 
 // checkServe looks at the server for followers, and at the certificates of both servers.
@@ -54,11 +55,11 @@ func (d *daemon) checkCertificate(key, path, host string) []Finding {
 	case until.IsZero():
 		return nil
 	case left < 0:
-		return []Finding{failure("renew it; the daemon reads it again by itself", "the certificate of %s expired at %s: clients refuse it", key, until.UTC().Format(time.RFC3339))}
+		return []Finding{failure("renew it; the daemon reads it again by itself", "the certificate of %s expired at %s: clients refuse it", key, report.Moment(until.Local()))}
 	case wrongName != nil:
 		return []Finding{hint("use a certificate for that name, unless a proxy in front shows one", "the certificate of %s is not for serve.public_url: %v", key, wrongName)}
 	case left < soon:
-		return []Finding{hint("renew it; the daemon reads it again by itself", "the certificate of %s expires at %s", key, until.UTC().Format(time.RFC3339))}
+		return []Finding{hint("renew it; the daemon reads it again by itself", "the certificate of %s expires at %s", key, report.Moment(until.Local()))}
 	}
 	return nil
 }

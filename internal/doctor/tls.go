@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"syncd/internal/clients/certificate"
+	"syncd/internal/report"
 )
 
 // soon is when a certificate that expires deserves a word.
@@ -42,9 +43,9 @@ func (p *provider) checkTLS(ctx context.Context) []Finding {
 	state := conn.(*tls.Conn).ConnectionState() // tls.Dialer returns no other
 	until := state.PeerCertificates[0].NotAfter
 	if time.Until(until) < soon {
-		return []Finding{hint(p.askFor(), "the certificate of %s expires at %s", u.Host, until.UTC().Format(time.RFC3339))}
+		return []Finding{hint(p.askFor(), "the certificate of %s expires at %s", u.Host, report.Moment(until.Local()))}
 	}
-	return []Finding{good("%s, the certificate is valid until %s", tls.VersionName(state.Version), until.Format(time.DateOnly))}
+	return []Finding{good("%s, the certificate is valid until %s", tls.VersionName(state.Version), report.Moment(until.Local()))}
 }
 
 // explainTLS tells a private CA, a wrong name and a wrong clock apart.

@@ -11,6 +11,7 @@ import (
 	"syncd/internal/disk/space"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
+	"syncd/internal/report"
 )
 
 // stage makes a revision durable that does not go live directly. forced is the ID of the
@@ -129,7 +130,7 @@ func membersOf(group []string, targets Targets, current mirror.Generation, entri
 // does not bind what the operator forced since, nor another release that is wanted now.
 func heldBack(of Target, served mirror.Record, e staging.Revision, now time.Time) string {
 	if served.Orders.Holds(now) {
-		return "is held until " + served.Orders.HoldUntil.Format(time.RFC3339) + ": `syncd hold " + of.Name + " --for 0s` ends that"
+		return "is held until " + report.Moment(served.Orders.HoldUntil.Local()) + ": `syncd hold " + of.Name + " --for 0s` ends that"
 	}
 	hold := served.Held
 	if hold == nil || hold.Setting != of.Release || e.Forced == served.ID() {
