@@ -25,7 +25,7 @@ import (
 )
 
 // Someone waits for the answer, and can try again.
-const maxElapsed, maxStall = 2 * time.Second, 5 * time.Second
+const maxElapsed, maxStall = 2 * time.Second, 3 * time.Second
 
 // repeat asks until an answer is taken. Without a terminal, the first problem ends it.
 func (s *setup) repeat(ctx context.Context, try func(ctx context.Context) error) error {
@@ -43,7 +43,7 @@ var errNoAnswer = errors.New("the input has ended")
 
 func (s *setup) askAddress(ctx context.Context) error {
 	return s.repeat(ctx, func(ctx context.Context) error {
-		address, err := s.ask(ctx, "Address of the release service, such as https://releases.example.net: ", false)
+		address, err := s.ask(ctx, "Address of the release service: ", false)
 		switch {
 		case errors.Is(err, io.EOF):
 			return cli.Usagef("no address of the release service: %w; give it as the first line, such as https://releases.example.net", errNoAnswer)
@@ -108,7 +108,7 @@ func (s *setup) explain(err error) error {
 		next = "try again later; if it lasts, tell the provider"
 	case errors.As(err, &failed) && failed.Status == http.StatusTooManyRequests:
 		next = "wait a minute, then try again"
-	case errors.As(err, &failed) && failed.Status > 0, !errors.As(err, &failed):
+	case failed == nil || failed.Status > 0 || failed.Kind == transport.Malformed:
 		next = "check the address with its path: it must be that of the provider's release service, without a login page or proxy in front"
 	}
 	return fmt.Errorf("%s gives no valid answer: %s; %s", s.draft.Source.URL.Host, report.OneLine(err.Error()), next)
@@ -116,7 +116,7 @@ func (s *setup) explain(err error) error {
 
 func (s *setup) askID(ctx context.Context) error {
 	return s.repeat(ctx, func(ctx context.Context) error {
-		text, err := s.ask(ctx, "Customer ID (not shown; empty for that of the environment): ", true)
+		text, err := s.ask(ctx, "Customer ID (not shown): ", true)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}

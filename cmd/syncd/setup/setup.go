@@ -72,6 +72,9 @@ func (s *setup) run(ctx context.Context, check Doctor) error {
 	if err := checkNew(path); err != nil {
 		return err
 	}
+	if s.isTerminal() {
+		fmt.Fprintln(s.Stdout, "The provider names both with the subscription: an address such as\nhttps://releases.example.net, and the Customer ID, also called licence.")
+	}
 	for _, step := range []func(context.Context) error{s.askAddress, s.askID, s.askManifests} {
 		if err := step(ctx); err != nil {
 			return err

@@ -151,6 +151,8 @@ func TestSetupNamesTheCauseAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	h := newSetup(t)
 	url := h.Provider.URL()
+	page := e2e.NewHost(t).Provider
+	page.AddFault(emulator.Fault{Kind: emulator.KindShape, Shape: "html"})
 	for name, row := range map[string]struct {
 		code  int
 		lines []string
@@ -160,6 +162,7 @@ func TestSetupNamesTheCauseAndLeavesNothing(t *testing.T) {
 		"no TLS there":         {1, []string{strings.Replace(url, "http:", "https:", 1), e2e.CustomerID}, []string{"does not speak TLS", "check host and port"}},
 		"an unknown host":      {1, []string{"https://name.invalid", e2e.CustomerID}, []string{"name.invalid"}},
 		"a wrong path":         {1, []string{url + "/login", e2e.CustomerID}, []string{"status 404", "check the address with its path"}},
+		"a login page":         {1, []string{page.URL(), e2e.CustomerID}, []string{"a proxy's HTML page", "without a login page or proxy in front"}},
 		"no URL":               {2, []string{"releases.example.net"}, []string{"not an http or https URL", "https://releases.example.net"}},
 		"plain http":           {2, []string{"http://releases.example.net"}, []string{"plain http", "use https"}},
 		"a wrong ID":           {1, []string{url, "WRONG-ID-0002"}, []string{"the provider refuses this Customer ID", "invalidLicense", "compare it"}},
