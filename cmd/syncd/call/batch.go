@@ -113,7 +113,7 @@ func makeBatch(ctx context.Context, a *cli.App, name string, op *service.Operati
 		return err
 	}
 	if failed == 0 {
-		fmt.Fprintf(a.Stderr, "syncd: %s has the answers to all %s\n", flags.batch.output, count(b.Rows, "row"))
+		fmt.Fprintf(a.Stderr, "syncd: %s has the answers: %s\n", flags.batch.output, count(b.Rows, "row"))
 	}
 	return rowErrors(flags, failed, b.Rows)
 }

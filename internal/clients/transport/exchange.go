@@ -183,11 +183,7 @@ func (c *Client) send(ctx context.Context, req *Request, target address, watch *
 func (c *Client) waitFor(ctx context.Context, req *Request, target address, watch *stallWatch) (begin func()) {
 	about, began := subjectOf(ctx), time.Now()
 	slow := func() {
-		nothing := "connection to"
-		if watch.conn.Load() != nil {
-			nothing = "answer from"
-		}
-		about.waits(c.cfg.Tell, began, c.fail(ctx, req, 0, fmt.Errorf("no %s %s for %s", nothing, target.origin, slowAfter)), watch)
+		about.waits(c.cfg.Tell, began, c.fail(ctx, req, 0, fmt.Errorf("no %s for %s", watch.missing(target.origin), slowAfter)), watch)
 	}
 	return func() {
 		silence := about.silence()

@@ -26,7 +26,8 @@ type stallWatch struct {
 	timeout time.Duration
 	cancel  context.CancelCauseFunc
 	conn    atomic.Pointer[net.Conn]
-	fresh   atomic.Int32 // new connections that the call of net/http took
+	fresh   atomic.Int32           // new connections that the call of net/http took
+	step    atomic.Pointer[string] // what making a connection waits for, before and after TCP
 	trace   httptrace.ClientTrace
 	timer   *time.Timer // runs check
 
@@ -62,10 +63,31 @@ func newStallWatch(ctx context.Context, timeout time.Duration) *stallWatch {
 			w.cancel(errNoneAnswers)
 		}
 	}
+	w.trace.DNSStart = func(info httptrace.DNSStartInfo) {
+		w.step.Store(new("address of " + info.Host + " from the name servers"))
+	}
+	w.trace.DNSDone = func(httptrace.DNSDoneInfo) { w.step.Store(nil) }
+	w.trace.TLSHandshakeStart = func() { w.step.Store(&tlsStep) }
 	w.ctx = httptrace.WithClientTrace(ctx, &w.trace)
 	w.timer = time.AfterFunc(timeout, w.check)
 	w.timer.Stop()
 	return w
+}
+
+var tlsStep = "TLS handshake"
+
+// missing says what a transfer to origin waits for.
+func (w *stallWatch) missing(origin string) string {
+	step := w.step.Load()
+	switch {
+	case w.conn.Load() != nil:
+		return "answer from " + origin
+	case step == nil:
+		return "connection to " + origin
+	case step == &tlsStep:
+		return tlsStep + " with " + origin
+	}
+	return *step
 }
 
 func (w *stallWatch) resume() { w.waitFor(w.timeout) }

@@ -159,6 +159,6 @@ func TestABatchThatStops(t *testing.T) {
 	h.Write("in.csv", "mak\n1\n", 0o600)
 	h.Contains("changed input", batch(2, "--out", "out.csv").Stderr, "the input has changed since the batch began", "restore the input, or remove the folder")
 	writeKeys(h, "in.csv", 6)
-	h.Contains("stderr", batch(0, "--out", "out.csv").Stderr, "2 rows have their answer in out.csv.partial", "out.csv has the answers to all 6 rows")
+	h.Contains("stderr", batch(0, "--out", "out.csv").Stderr, "2 rows have their answer in out.csv.partial", "out.csv has the answers: 6 rows")
 	h.CheckSecret()
 }

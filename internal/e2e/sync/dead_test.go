@@ -54,6 +54,12 @@ var deadProviders = []dead{
 		h.Settings.URL = "http://" + listener.Addr().String()
 	}},
 	{"black hole with a full backlog", "no connection to http://127.0.0.1:", false, fullBacklog},
+	{"black hole behind TLS", "no TLS handshake with https://127.0.0.1:", false, func(h *e2e.Host) {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		h.Must(err)
+		h.Cleanup(func() { listener.Close() })
+		h.Settings.URL = "https://" + listener.Addr().String()
+	}},
 	{"unknown name", "provider.invalid", false, func(h *e2e.Host) { h.Settings.URL = "https://provider.invalid" }},
 	{"unknown certificate", "certificate", true, func(h *e2e.Host) {
 		server := httptest.NewTLSServer(http.NotFoundHandler())
