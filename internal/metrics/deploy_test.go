@@ -127,6 +127,25 @@ func TestEveryAlertHasFixturesThatFireAndThatDoNot(t *testing.T) {
 	}
 }
 
+// TestEveryAlertHasARunbook compares the chapters of docs/runbooks.md with the alerts, whose
+// runbook_url must lead to theirs.
+func TestEveryAlertHasARunbook(t *testing.T) {
+	chapters := map[string]bool{}
+	for _, heading := range regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(read(t, filepath.Join("..", "..", "docs", "runbooks.md")), -1) {
+		chapters[heading[1]] = true
+	}
+	for _, rule := range alerts(t) {
+		want := `{{ or $externalLabels.syncd_docs "file:///usr/share/doc/syncd/docs" }}/runbooks.md#` + strings.ToLower(rule.Alert)
+		if got := rule.Annotations["runbook_url"]; got != want || !chapters[rule.Alert] {
+			t.Errorf("%s: runbook_url %q, want %q; a chapter: %v", rule.Alert, got, want, chapters[rule.Alert])
+		}
+		delete(chapters, rule.Alert)
+	}
+	if len(chapters) > 0 {
+		t.Errorf("chapters of no alert: %v", chapters)
+	}
+}
+
 // promtool runs Prometheus' own checker, which must be content, and returns what it printed.
 func promtool(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
