@@ -110,6 +110,24 @@ func TestOtherFormsAreAnsweredWithWhatToGive(t *testing.T) {
 	}
 }
 
+func TestALicenceOfAnyFormStaysHidden(t *testing.T) {
+	const windows = `C:\Updater\Updater.exe manifest -p x -t D:\x`
+	for name, text := range map[string]string{
+		"setx":             "@echo off\nsetx MD_LICENSE " + licence + "\n" + licence + "\n" + windows + "\n",
+		"machine":          "[Environment]::SetEnvironmentVariable('MD_LICENSE', '" + licence + "', 'Machine')\n$u = 1\n& '" + `C:\u.exe` + "' manifest -p x\n",
+		"piped text":       "$u = 1\n'" + licence + "' | & '" + `C:\u.exe` + "' manifest -p x\n",
+		"unit":             "[Service]\nEnvironment=MD_LICENSE=" + licence + "\nExecStart=/u/Updater manifest -p x\nExecStartPost=/opt/" + licence + "\n",
+		"compose":          "services:\n  u:\n    environment: {MD_LICENSE: " + licence + "}\n    command: manifest -p x\n    volumes: [\"/srv/" + licence + ":/d\"]\n",
+		"task":             "<Task><Actions><Exec><Command>C:\\u.exe</Command><Arguments>manifest -p x -l " + licence + "</Arguments></Exec><Exec><Command>" + licence + "</Command></Exec></Actions></Task>",
+		"called by a path": "0 3 * * * MD_LICENSE=" + licence + " /srv/" + licence + ".sh\n0 4 * * * /u/Updater manifest -p x\n",
+	} {
+		got, err := convert([]byte(text))
+		if err != nil || strings.Contains(strings.ToLower(string(got)), strings.ToLower(licence)) {
+			t.Errorf("%s: %v, %s", name, err, got)
+		}
+	}
+}
+
 // Windows writes UTF-16, with a byte order mark or without.
 func TestUTF16IsReadAsUTF8(t *testing.T) {
 	paths, _ := filepath.Glob("testdata/lines/*.txt")

@@ -21,10 +21,11 @@ var starters = strings.Fields(`sh bash dash ksh zsh env sudo doas su runuser nic
 // harmless programs change nothing that a configuration of syncd would have to do: they
 // print, test and wait, or make the folder that syncd makes by itself.
 var harmless = strings.Fields(`echo printf test [ [[ true false : exit return break continue shift read sleep wait trap umask
-	mkdir date hostname logger tee cat set setlocal endlocal shopt export unset local declare readonly typeset cd chdir pushd popd
+	exec mkdir date hostname logger tee cat set setlocal endlocal shopt export unset local declare readonly typeset cd chdir pushd popd
 	ulimit hash type eval basename dirname id whoami uname
 	rem if else goto md title pause cls color ver verify timeout chcp choice write-host write-output write-error write-verbose
-	set-location push-location pop-location new-item set-strictmode param start-transcript stop-transcript start-sleep`)
+	set-location push-location pop-location new-item set-strictmode param start-transcript stop-transcript start-sleep
+	out-file out-null tee-object`)
 
 var (
 	scriptName  = regexp.MustCompile(`(?i)\.(sh|bash|ksh|zsh|cmd|bat|ps1)$`)

@@ -104,9 +104,11 @@ func (r powerShellReader) psLoop(name string, values []Word, body string, line i
 func (r powerShellReader) psCommand(text string, line int, s *scope) {
 	for text != "" {
 		var piece string
-		piece, _, text = cutCommand(strings.TrimLeft(text, " \t;&"))
+		trimmed := strings.TrimLeft(text, " \t;&")
+		isCalled := strings.Contains(text[:len(text)-len(trimmed)], "&")
+		piece, _, text = cutCommand(trimmed)
 		words := s.psWords(piece)
-		if len(words) == 0 {
+		if len(words) == 0 || strings.ContainsAny(piece[:1], `"'`) && !isCalled { // a text is no program
 			continue
 		}
 		if programOf(words[0]) == "start-process" {

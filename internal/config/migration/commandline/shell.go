@@ -1,6 +1,7 @@
 package commandline
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ const maxNesting = 50
 // shellScope is the part of a scope that only scripts have.
 type shellScope struct {
 	nesting   int
-	functions map[string]*syntax.Stmt
+	functions map[string]shellFunction
 	batch     *batchScript
 	depth     int
 }
@@ -25,10 +26,17 @@ type shellScope struct {
 // shellReader reads scripts for a shell.
 type shellReader struct{ *reader }
 
+// shellFunction is a function with the text in which it stands.
+type shellFunction struct {
+	body *syntax.Stmt
+	file string
+	line int // of the first line of that text
+}
+
 // script reads shell text. If it cannot be parsed as a whole, it is read line by line.
 func (r shellReader) script(text string, s *scope) {
 	if s.shell.functions == nil {
-		s.shell.functions = map[string]*syntax.Stmt{}
+		s.shell.functions = map[string]shellFunction{}
 	}
 	if file, err := syntax.NewParser().Parse(strings.NewReader(text), ""); err == nil {
 		r.statements(file.Stmts, s)
@@ -86,7 +94,7 @@ func (r shellReader) statement(cmd syntax.Command, s *scope) {
 			r.redirected(cmd.Stmt, s)
 		}
 	case *syntax.FuncDecl:
-		s.shell.functions[cmd.Name.Value] = cmd.Body
+		s.shell.functions[cmd.Name.Value] = shellFunction{cmd.Body, s.file, s.line}
 	}
 }
 
@@ -100,11 +108,26 @@ func (r shellReader) branches(cmd *syntax.IfClause, s *scope) {
 			isNegated = isNegated || statement.Negated
 		}
 		starts := len(r.commands) > found
-		s.afterFailure(starts && isNegated == (branch == cmd), func() { r.statements(branch.Then, s) })
+		hasFailed := starts && isNegated == (branch == cmd) || isStatusTest(branch.Cond)
+		s.afterFailure(hasFailed, func() { r.statements(branch.Then, s) })
 		if len(r.commands) == found {
 			isNegated = false
 		}
 	}
+}
+
+// statusTest compares an exit status with 0, such as [ $? -ne 0 ].
+var statusTest = regexp.MustCompile(`(?i)\$\{?(\?|\w*(rc|ret|status|exit|code|result|err)\w*)\}?["']?\s*(-ne|-gt|!=)\s*["']?0\b`)
+
+// isStatusTest is true for the condition of a branch that runs after a failure.
+func isStatusTest(condition []*syntax.Stmt) bool {
+	var b strings.Builder
+	for _, statement := range condition {
+		if syntax.NewPrinter().Print(&b, statement) != nil {
+			return false
+		}
+	}
+	return statusTest.MatchString(b.String())
 }
 
 // redirected follows a command that may read its input from the text itself.
@@ -231,9 +254,18 @@ func (r shellReader) call(cmd *syntax.CallExpr, s *scope) {
 			r.variables(file.Text, s.at(line), s)
 			return
 		}
+	case "trap":
+		if s.shell.depth >= maxDepth || len(words) < 3 || !words[1].Known {
+			return
+		}
+		own.line = line
+		own.shell.depth++
+		isEnd := slices.ContainsFunc(words[2:], func(w Word) bool { return w.Text == "EXIT" || w.Text == "0" })
+		own.afterFailure(!isEnd, func() { r.script(words[1].Text, own) })
+		return
 	}
-	if body := s.shell.functions[words[0].Text]; body != nil {
-		r.function(body, words[1:], own)
+	if called, isFunction := s.shell.functions[words[0].Text]; isFunction {
+		r.function(called, words[1:], own)
 		return
 	}
 	r.command(words, line, own)
@@ -248,12 +280,13 @@ func (r shellReader) command(words []Word, line int, s *scope) {
 }
 
 // function follows a function with its arguments.
-func (r shellReader) function(body *syntax.Stmt, args []Word, s *scope) {
+func (r shellReader) function(called shellFunction, args []Word, s *scope) {
 	if s.shell.depth++; s.shell.depth > maxDepth || r.budget < 0 {
 		return
 	}
 	s.setArguments(r.reader, args)
-	r.redirected(body, s)
+	s.file, s.line = called.file, called.line
+	r.redirected(called.body, s)
 }
 
 // quoted reads a script in a word, as in sh -c. It is false without one.

@@ -324,6 +324,9 @@ func (r batchReader) windowsWords(words []Word, line int, s *scope) {
 	case program == "call" && len(words) > 1 && strings.HasPrefix(words[1].Text, ":"):
 		r.subroutine(words[1].Text[1:], words[2:], s.inner())
 		return
+	case program == "setx" && len(words) > 2:
+		r.set(s, strings.ToUpper(words[1].Text), words[2].Text, words[2].Known)
+		return
 	case program == "schtasks":
 		in := s.inner()
 		in.setTask(words)
