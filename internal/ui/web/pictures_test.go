@@ -24,8 +24,7 @@ import (
 // dark, and checks each with axe-core, as it is and with everything unfolded. `.ci/pictures`
 // runs it and copies some into the documents. SCENES names the only scenes.
 func TestPicturesAndAccessibility(t *testing.T) {
-	axe, err := os.ReadFile(os.Getenv("AXE"))
-	must(t, err)
+	axe := readAxe(t)
 	only := strings.Fields(os.Getenv("SCENES"))
 	for name := range scenes() {
 		if len(only) > 0 && !slices.Contains(only, name) {
@@ -43,31 +42,15 @@ func TestPicturesAndAccessibility(t *testing.T) {
 						must(t, os.WriteFile(filepath.Join(os.Getenv("PICTURES"), filepath.Base(t.Name())+suffix+".png"), smaller(t, b.picture()), 0o644))
 					}
 					save("")
-					must(t, b.eval(string(axe)+"; true", new(bool)))
+					must(t, b.eval(axe, new(bool)))
 					b.check("as it is")
-					must(t, b.eval(`document.querySelectorAll("details").forEach(d => d.open = true); true`, new(bool)))
+					must(t, b.eval(unfoldAll, new(bool)))
 					b.check("unfolded")
 					save("-unfolded")
 				})
 			}
 		}
 	}
-}
-
-// check looks for what axe-core finds, and for a page that is wider than its window.
-func (b *browser) check(look string) {
-	b.Helper()
-	var violations []string
-	must(b.T, b.eval(`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => v.id + ": " + v.help + " " + v.nodes.map(n => n.html).join(" ")))`, &violations))
-	for _, v := range violations {
-		b.Errorf("%s: %s", look, v)
-	}
-	var wide bool
-	must(b.T, b.eval("document.documentElement.scrollWidth > innerWidth", &wide))
-	if wide {
-		b.Errorf("%s is wider than its window", look)
-	}
-	b.Logf("%s: axe-core found %d violations", look, len(violations))
 }
 
 // smaller draws a picture with the 256 colours that it has most of.
@@ -86,13 +69,6 @@ func smaller(t *testing.T, data []byte) []byte {
 	var b bytes.Buffer
 	must(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, few))
 	return b.Bytes()
-}
-
-// window sets the size of the tab, and whether the reader prefers it dark.
-func (b *browser) window(width, height int, scheme string) {
-	b.Helper()
-	b.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
-	b.do("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
 // picture is a PNG of the whole page.
