@@ -13,17 +13,14 @@ import (
 	"syncd/internal/manifest/refusal"
 )
 
-// Explain fills in each manifest's explanation, long and brief. Its times are in the zone of now.
+// Explain fills in each manifest's explanation. Its times are in the zone of now.
 func (s *Status) Explain(now time.Time) {
 	for i := range s.Manifests {
 		m := &s.Manifests[i]
 		if m.Explanation = OneLine(s.Damage); s.Damage != "" {
 			continue
 		}
-		e := explanation{ManifestStatus: *m, daemon: s.Daemon, now: now}
-		m.Explanation = OneLine(e.sentence())
-		e.brief = true
-		m.Brief = OneLine(e.sentence())
+		m.Explanation = OneLine(explanation{ManifestStatus: *m, daemon: s.Daemon, now: now}.sentence())
 	}
 	for i := range s.Exports {
 		s.Exports[i].Explanation = OneLine(s.Exports[i].sentence(s.Generation))
@@ -34,6 +31,12 @@ func (s *Status) Explain(now time.Time) {
 	if s.Upload != nil {
 		s.Upload.Explanation = OneLine(s.Upload.sentence(now))
 	}
+}
+
+// Brief is the explanation of a manifest for a page: without its state, times, errors and
+// what is served, because they stand beside it.
+func (m ManifestStatus) Brief(now time.Time) string {
+	return OneLine(explanation{ManifestStatus: m, now: now, brief: true}.sentence())
 }
 
 // headlineLimit is how many characters of a line `systemctl status` shows.
@@ -82,7 +85,7 @@ type explanation struct {
 	ManifestStatus
 	daemon bool
 	now    time.Time
-	brief  bool // leave out state, times, errors and what is served, because they stand beside it
+	brief  bool // see Brief
 }
 
 func (e explanation) sentence() string {

@@ -125,9 +125,8 @@ func TestTheBriefSentenceLeavesOutWhatStandsBesideIt(t *testing.T) {
 		"nothing is served": {ManifestStatus{State: StatePending}, "never synced yet"},
 	} {
 		row.m.Name, row.m.Wanted, row.m.Release = "data", "latest", "2026.10"
-		status := Status{Daemon: true, Manifests: []ManifestStatus{row.m}}
-		if status.Explain(now); status.Manifests[0].Brief != row.want {
-			t.Errorf("%s:\ngot  %s\nwant %s", name, status.Manifests[0].Brief, row.want)
+		if got := row.m.Brief(now); got != row.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", name, got, row.want)
 		}
 	}
 }

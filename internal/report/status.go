@@ -76,5 +76,4 @@ type ManifestStatus struct {
 	Explanation  string            `json:"explanation"`        // one sentence that explains the state
 
 	UnreachableSince *time.Time `json:"unreachable_since,omitempty"` // when the provider ceased to answer; absent while it answers
-	Brief            string     `json:"brief,omitempty"`             // the explanation without state, times, errors and what is served
 }

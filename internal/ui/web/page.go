@@ -219,8 +219,9 @@ func note(query url.Values, status report.Status) string {
 func cardOf(m report.ManifestStatus, b badge, damage string, now time.Time) card {
 	c := card{ManifestStatus: m, Badge: b, Known: knownBadge(m, b)}
 	c.Open = b.Level == bad || b.Level == warn && (retryOf(m) == nil || c.Known.Level != good) // the banner tells of the retry
-	if damage == "" && !slices.Contains([]string{"up to date with " + m.Release, "the last sync failed", "never synced yet"}, m.Brief) {
-		c.Says = m.Brief
+	brief := m.Brief(now)
+	if damage == "" && !slices.Contains([]string{"up to date with " + m.Release, "the last sync failed", "never synced yet"}, brief) {
+		c.Says = brief
 	}
 	if m.Error != damage && (m.UnreachableSince == nil || m.Reason != "") {
 		c.LastError = m.Error

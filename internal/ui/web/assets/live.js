@@ -22,8 +22,8 @@ async function get(path) {
 // withoutProgress is the part of the status whose change needs a new main part.
 function withoutProgress(status) {
   return JSON.stringify(status, (key, value) => {
-    if (key === "explanation" || key === "brief") return undefined;
-    if (key === "progress") return value && [value.bytes_total > 0, value.retry?.error, value.retry?.attempt, value.retry?.next_at];
+    if (key === "explanation") return undefined;
+    if (key === "progress") return value && [value.phase, value.bytes_total > 0, value.stuck_since, value.retry?.error, value.retry?.attempt, value.retry?.next_at];
     if (key === "scrub" && value) return [value.state, value.started_at, value.finished_at, value.damaged, value.repaired];
     return value;
   });
@@ -38,8 +38,8 @@ const isOutdated = (manifest) => cardOf(manifest)?.dataset.state !== manifest.st
 // showProgress updates a card during a download.
 function showProgress(manifest) {
   const text = cardOf(manifest)?.querySelector("[data-brief]");
-  if (!text || !manifest.progress) return;
-  text.textContent = manifest.brief;
+  if (!text || manifest.progress?.phase !== "downloading" || manifest.progress.retry) return;
+  text.textContent = manifest.explanation.replace(/^syncing: /, "");
   const bar = cardOf(manifest).querySelector("[data-progress]");
   const { bytes_done: done, bytes_total: total } = manifest.progress;
   if (bar && total > 0) bar.value = Math.min(100, Math.floor((100 * done) / total));
