@@ -118,7 +118,7 @@ func (s *Service) serve(a *answer, r *http.Request) (name string) {
 		s.refuse(a)
 		return name
 	}
-	accounts.PlaceOf(r.Context()).Belongs(a.who)
+	accounts.PlaceOf(r.Context()).Belongs(s.owner(a.who))
 	if c.format, ok = parseFormat(parameter(r.URL.RawQuery, "format")); !ok {
 		a.problem(http.StatusBadRequest, titleProblem(http.StatusBadRequest, "format", "The value of format is not known."))
 		return name

@@ -4,9 +4,15 @@ import "net/netip"
 
 // Identity is a client, whichever connection it uses.
 type Identity struct {
-	id      string
-	address netip.Prefix
+	id       string
+	address  netip.Prefix
+	isAnyone bool
 }
+
+// Anyone is the identity of all clients together, where none shows an id and one client may
+// have any number of addresses, as those of loopback. Among its places, the oldest goes first:
+// connections that are held do not keep out new ones.
+var Anyone = Identity{isAnyone: true}
 
 // OfID is the identity of a client that showed an id with a name.
 func OfID(name string) Identity { return Identity{id: name} }

@@ -89,12 +89,21 @@ func (p *Places) replacedLocked(who Identity) (replaced *Place, ok bool) {
 	}
 	if largest != nil && largest.all.Len() > own+1 {
 		if replaced = first(&largest.waiting); replaced == nil {
-			replaced = largest.all.Back().Value.(*Place) // it has sent least
+			replaced = largest.busy()
 		}
 		return replaced, true
 	}
 	replaced = first(&p.waiting)
 	return replaced, replaced != nil
+}
+
+// busy is the place that an owner gives away when a handler works on all: that which has
+// sent least, so that the others end soon.
+func (o *owner) busy() *Place {
+	if oldest := o.all.Front().Value.(*Place); oldest.who == Anyone {
+		return oldest
+	}
+	return o.all.Back().Value.(*Place)
 }
 
 func first(places *list.List) *Place {

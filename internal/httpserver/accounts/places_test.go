@@ -88,3 +88,21 @@ func TestTheIdentityWithMostGivesItsNewestPlaceAway(t *testing.T) {
 		t.Errorf("%d places, closed %v", got, r.shut)
 	}
 }
+
+// Without ids, one user of the host can hold connections from any number of addresses.
+func TestHeldConnectionsOfAnyoneKeepNobodyOut(t *testing.T) {
+	r := &room{Places: NewPlaces(6, 3)}
+	address := func(i int) Identity { return OfAddress(netip.AddrFrom4([4]byte{127, 0, 0, byte(i)})) }
+	for i := range 6 {
+		r.enter(i, address(i))
+		r.ours[i].Begin()
+		r.ours[i].Belongs(Anyone)
+	}
+	for i := 6; i < 10; i++ {
+		if replaced, ok := r.enter(i, address(0)); !ok || replaced != i-6 {
+			t.Errorf("connection %d replaced %d, %t", i, replaced, ok)
+		}
+		r.ours[i].Begin()
+		r.ours[i].Belongs(Anyone)
+	}
+}
