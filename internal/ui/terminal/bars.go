@@ -13,10 +13,16 @@ import (
 	"syncd/internal/report"
 )
 
-// The widths fit, together with the numbers, into a terminal of 120 columns.
+// The widths fit, together with the numbers, into a terminal of 120 columns. A narrower one
+// gets shorter names and bars, and then no speed.
 const (
-	nameWidth = 32
-	barWidth  = 30
+	nameWidth    = 32
+	leastName    = 12
+	barWidth     = 30
+	leastBar     = 14
+	counterWidth = 22
+	speedWidth   = 13
+	leftWidth    = 8
 )
 
 // bars draws one bar for each running download, and one for all together.
@@ -26,6 +32,7 @@ type bars struct {
 	all       *bar
 	files     map[string]*bar
 	retries   Retries // above the bars
+	width     int     // of the terminal
 }
 
 // bar is a bar of the library. It shows the engine's figures: the library would
@@ -45,7 +52,10 @@ type rate struct{ bytesPerSecond, secondsLeft float64 }
 
 // newBars draws on the terminal itself, whose width the library asks for.
 func newBars(terminal *os.File, redact func([]byte) []byte) *bars {
-	b := &bars{container: mpb.New(mpb.WithOutput(terminal), mpb.WithAutoRefresh()), redact: redact, files: map[string]*bar{}}
+	b := &bars{container: mpb.New(mpb.WithOutput(terminal), mpb.WithAutoRefresh()), redact: redact, files: map[string]*bar{}, width: WidthOf(terminal)}
+	if b.width == 0 {
+		b.width = 120
+	}
 	b.retries.W = redacted{b.container, redact}
 	b.all = b.add("total", 0, mpb.BarPriority(1<<30))
 	return b
@@ -70,16 +80,29 @@ func (b *bars) add(name string, size int64, options ...mpb.BarOption) *bar {
 	f := &figures{}
 	f.current.Store(&rate{})
 	options = append(options, mpb.BarWidth(barWidth),
-		mpb.PrependDecorators(decor.Name(shorten(name), decor.WC{W: nameWidth, C: decor.DindentRight})),
-		mpb.AppendDecorators(f.decorators()...))
+		mpb.PrependDecorators(decor.Name(shorten(name, b.nameWidth()), decor.WC{W: b.nameWidth(), C: decor.DindentRight})),
+		mpb.AppendDecorators(f.decorators()[:b.numbers()]...))
 	return &bar{Bar: b.container.AddBar(size, options...), figures: f}
+}
+
+// nameWidth is how many characters names have.
+func (b *bars) nameWidth() int {
+	return min(max(b.width-leastBar-counterWidth-speedWidth-leftWidth, leastName), nameWidth)
+}
+
+// numbers is how many of the decorators fit.
+func (b *bars) numbers() int {
+	if b.width < leastName+counterWidth+speedWidth+leftWidth {
+		return 1
+	}
+	return 3
 }
 
 func (f *figures) decorators() []decor.Decorator {
 	return []decor.Decorator{
-		decor.CountersKibiByte("% .1f / % .1f", decor.WC{W: 22}),
-		decor.Any(func(decor.Statistics) string { return f.current.Load().speed() }, decor.WC{W: 13}),
-		decor.Any(func(decor.Statistics) string { return f.current.Load().left() }, decor.WC{W: 8}),
+		decor.CountersKibiByte("% .1f / % .1f", decor.WC{W: counterWidth}),
+		decor.Any(func(decor.Statistics) string { return f.current.Load().speed() }, decor.WC{W: speedWidth}),
+		decor.Any(func(decor.Statistics) string { return f.current.Load().left() }, decor.WC{W: leftWidth}),
 	}
 }
 
@@ -132,10 +155,10 @@ func (b *bars) Close() {
 }
 
 // shorten keeps the end of a path, which tells files apart.
-func shorten(name string) string {
+func shorten(name string, width int) string {
 	runes := []rune(name)
-	if len(runes) <= nameWidth {
+	if len(runes) <= width {
 		return name
 	}
-	return "…" + string(runes[len(runes)-nameWidth+1:])
+	return "…" + string(runes[len(runes)-width+1:])
 }
