@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+	"io/fs"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,6 +16,8 @@ import (
 type denials struct {
 	transport.Observer
 	seen atomic.Bool
+
+	told atomic.Bool // that the ID cannot be read again
 }
 
 // Request implements transport.Observer.
@@ -35,6 +39,9 @@ func (e *Engine) RenewID() bool {
 		return false
 	}
 	id, err := active.config.Source.Credential.ReadAgain()
+	if errors.Is(err, fs.ErrPermission) && active.source.denials.told.CompareAndSwap(false, true) {
+		e.options.Log.Warn().Err(err).Msg("the provider refused the Customer ID, and this user cannot read it again: restart syncd after a change")
+	}
 	if err != nil || id == active.id {
 		return false
 	}
