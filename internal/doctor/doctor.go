@@ -87,6 +87,7 @@ var checks = []check{
 	{"space", []string{"data_dir", "service", "customer ID"}, (*examination).checkSpace},
 	{"services", []string{"configuration"}, (*examination).checkServices},
 	{"bucket", []string{"configuration"}, (*examination).checkPublish},
+	{"traces", []string{"configuration"}, (*examination).checkTraces},
 	{"port", []string{"configuration", "user"}, (*examination).checkPort},
 	{"serve", []string{"configuration", "user"}, (*examination).checkServe},
 	{"daemon", []string{"configuration"}, (*examination).checkDaemon},
