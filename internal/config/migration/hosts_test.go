@@ -156,6 +156,26 @@ func TestUTF16IsReadAsUTF8(t *testing.T) {
 	}
 }
 
+// Scripts that call or read themselves end soon.
+func TestScriptsThatCallThemselvesEnd(t *testing.T) {
+	const self = "/etc/called.sh"
+	for name, script := range map[string]string{
+		"call": strings.Repeat(self+"\n", 2_000), "read": strings.Repeat(". "+self+"\n", 2_000),
+		"both": strings.Repeat(". "+self+"; "+self+"\n", 1_000),
+	} {
+		script += "/opt/u/Updater manifest -p x\n"
+		host := Host{UsableMap: usable, Read: func(string) ([]byte, error) { return []byte(script), nil }}
+		for _, texts := range [][]commandline.Text{
+			{{Name: "/etc/crontab", Data: []byte("0 3 * * * " + self + "\n")}},
+			{{Name: "/etc/crontab", Data: []byte("0 3 * * * " + self + "\n")}, {Name: self, Data: []byte(script)}},
+		} {
+			if got, err := Convert(texts, host); err != nil || !strings.Contains(string(got), "- name: x\n") {
+				t.Errorf("%s: %v\n%s", name, err, got)
+			}
+		}
+	}
+}
+
 // FuzzCalledScript reads a text and a script that it may call.
 func FuzzCalledScript(f *testing.F) {
 	folders, _ := filepath.Glob("testdata/hosts/*")

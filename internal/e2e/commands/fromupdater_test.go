@@ -1,10 +1,12 @@
 package commands_test
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"syncd/internal/e2e"
 )
@@ -62,4 +64,46 @@ func TestTextWithoutTheUpdaterIsAUsageError(t *testing.T) {
 		t.Errorf("shows the licence: %s%s", r.Stdout, r.Stderr)
 	}
 	h.Contains("stderr", h.Expect(2, "config", "from-updater", h.Path("absent")).Stderr, "no such file", "name a crontab or a script")
+}
+
+// The script that a crontab calls comes as a second file, over standard input, or is found
+// by its path. UTF-16 is read from each.
+func TestTheScriptThatACrontabCallsIsRead(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t)
+	h.Must(os.Mkdir(h.Path("host"), 0o755))
+	script := "#!/bin/sh\n/opt/updater/Updater manifest -p \"$1\" -r 2026.9 -l " + updaterLicence + " -t /srv/refdata || mail -s failed ops\n"
+	h.Write("script.sh", script, 0o600)
+	h.Write("host/refdata.sh", script, 0o755)
+	var wide []byte
+	for _, unit := range utf16.Encode([]rune(strings.ReplaceAll(script, "\n", "\r\n"))) {
+		wide = binary.LittleEndian.AppendUint16(wide, unit)
+	}
+	h.Write("utf16.sh", string(wide), 0o600)
+	for name, row := range map[string]struct {
+		line, stdin string
+		args        []string
+	}{
+		"second file":       {"/absent/script.sh dq_addr_data", "", []string{"crontab", "script.sh"}},
+		"in UTF-16":         {"sh /absent/utf16.sh dq_addr_data", "", []string{"crontab", "utf16.sh"}},
+		"standard input":    {"/absent/refdata dq_addr_data", script, []string{"crontab", "-"}},
+		"by its path":       {h.Path("host/refdata.sh") + " dq_addr_data", "", []string{"crontab"}},
+		"crontab on stdin":  {"", "0 3 * * * /absent/script.sh dq_addr_data\n", []string{"-", "script.sh"}},
+		"script by a shell": {"root nice bash " + h.Path("host/refdata.sh") + " dq_addr_data", "", []string{"crontab"}},
+	} {
+		h.Write("crontab", "0 3 * * * "+row.line+"\n", 0o600)
+		cmd := h.Command(append([]string{"config", "from-updater"}, row.args...)...)
+		cmd.Stdin = strings.NewReader(row.stdin)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		h.Contains(name, string(out), "- name: dq_addr_data\n    release: \"2026.09\"\n    schedule: \"0 3 * * *\"\n", "mail: left out: after a failure, a hook starts it", "export: /srv/refdata")
+		if strings.Contains(string(out), updaterLicence) {
+			t.Errorf("%s: shows the licence:\n%s", name, out)
+		}
+	}
+	h.Write("crontab", "0 3 * * * /absent/script.sh dq_addr_data\n", 0o600)
+	h.Contains("stderr", h.Expect(2, "config", "from-updater", "crontab").Stderr, "line 1 calls /absent/script.sh, which cannot be read here", "`syncd config from-updater FILE /absent/script.sh`")
 }

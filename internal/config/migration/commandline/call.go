@@ -164,28 +164,31 @@ func (r *reader) readFile(file string) (string, error) {
 
 // variables reads a file that only sets variables, as by `.` or EnvironmentFile=.
 func (r *reader) variables(name string, at Place, s *scope) {
+	if r.scripts--; r.scripts < 0 || s.shell.depth >= maxDepth {
+		return
+	}
+	content, isGiven := "", false
 	for _, t := range r.texts {
 		if t.path != "" && strings.EqualFold(t.base(), baseOf(name)) {
-			t.isRead = true
-			shellReader{r}.script(t.content, s)
-			return
+			t.isRead, isGiven, content = true, true, t.content
 		}
 	}
-	file := name
-	if !path.IsAbs(file) && s.dir != "" {
-		file = path.Join(s.dir, file)
-	}
-	data, err := r.readFile(file)
-	if err != nil {
-		r.note(at, "reads variables from %s, which cannot be read here: give that file as another argument", name)
-		return
+	if !isGiven {
+		file := name
+		if !path.IsAbs(file) && s.dir != "" {
+			file = path.Join(s.dir, file)
+		}
+		data, err := r.readFile(file)
+		if err != nil {
+			r.note(at, "reads variables from %s, which cannot be read here: give that file as another argument", name)
+			return
+		}
+		content = data
 	}
 	in := *s // the maps are shared: the variables reach the caller
 	in.shell.depth++
 	in.file, in.line = baseOf(name), 1
-	if in.shell.depth <= maxDepth {
-		shellReader{r}.script(data, &in)
-	}
+	shellReader{r}.script(content, &in)
 }
 
 // absent is a script that cannot be read here.

@@ -16,9 +16,10 @@ var optionTable = []option{
 	{0, "tag", false}, {'g', "generate_map", true}, {'i', "index", true}, {'d', "dry_run", true}, {'f', "force", true}, {'q', "quiet", true},
 }
 
-// options are the options of a command line, by their long names.
+// Options are the options of a command line, by their long names.
 type Options map[string]Word
 
+// Has is true for an option that is set.
 func (o Options) Has(name string) bool { _, set := o[name]; return set }
 
 // Get returns the value of an option, an empty unknown word when it is not set.

@@ -12,7 +12,7 @@ import (
 // maxCommands limits the commands that a text runs, loops included.
 const maxCommands = 10_000
 
-// licenceVariable is where the updater looks for a licence without -l.
+// LicenceVariable is where the updater looks for a licence without -l.
 const LicenceVariable = "MD_LICENSE"
 
 // isLicensed is set like a variable when MD_LICENSE is, also to a value that is not known.
@@ -85,7 +85,7 @@ func (r *reader) set(s *scope, name, value string, known bool) {
 
 var mentions = regexp.MustCompile(`\b(manifest|product|file)\b.*\s-`)
 
-// verbs of the updater, each with the option that it needs.
+// Verbs of the updater, each with the option that it needs.
 var Verbs = map[string]string{"manifest": "product", "product": "product", "file": "filename", "verify": "product"}
 
 // run looks for the updater in the words of a command, behind programs such as sudo,
