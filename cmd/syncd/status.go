@@ -26,13 +26,13 @@ func statusCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			print := func() error {
+			look := func() error {
 				return show(cmd.Context(), a, cfg, operation.Status, statusOnDisk(cfg), asJSON, terminal.PrintStatus, isWhole)
 			}
 			if watches {
-				return a.Watch(cmd.Context(), print)
+				return a.Watch(cmd.Context(), look)
 			}
-			return print()
+			return look()
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")

@@ -9,8 +9,8 @@ import (
 // watchEvery is the time between two looks.
 const watchEvery = 2 * time.Second
 
-// Watch prints again and again until a signal ends it. A terminal shows only the last time.
-func (a *App) Watch(ctx context.Context, print func() error) error {
+// Watch calls look, which prints, again and again until a signal ends it. A terminal shows only the last time.
+func (a *App) Watch(ctx context.Context, look func() error) error {
 	between := "" // what separates two looks
 	if a.Stdout.IsTerminal() {
 		between = "\x1b[H\x1b[2J"
@@ -22,10 +22,11 @@ func (a *App) Watch(ctx context.Context, print func() error) error {
 		if between == "" {
 			between = "\n"
 		}
-		if err := print(); err != nil && !errors.Is(err, ErrPrinted) {
-			if ctx.Err() != nil {
-				return nil
-			}
+		err := look()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil && !errors.Is(err, ErrPrinted) {
 			return err
 		}
 		select {
