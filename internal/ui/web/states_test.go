@@ -169,10 +169,10 @@ func TestEachStateAtAGlance(t *testing.T) {
 func TestAPartInTroubleComesBeforeHealthyOnes(t *testing.T) {
 	for scene, want := range map[string][2]string{
 		"bucket":    {`id="section-publish"`, `id="card-dq_addr_data"`},
-		"views":     {`id="views"`, `id="card-dq_addr_data"`},
-		"followers": {`id="followers"`, `id="card-dq_addr_data"`},
+		"views":     {`id="section-views"`, `id="card-dq_addr_data"`},
+		"followers": {`id="section-followers"`, `id="card-dq_addr_data"`},
 		"staged":    {`id="card-dq_addr_bins"`, `id="section-hooks"`},
-		"idle":      {`id="card-dq_addr_bins"`, `id="disk"`},
+		"idle":      {`id="card-dq_addr_bins"`, `id="section-disk"`},
 	} {
 		body := pageOf(t, scenes()[scene])
 		if first, second := strings.Index(body, want[0]), strings.Index(body, want[1]); first < 0 || second < first {
