@@ -113,7 +113,7 @@ var errInFlight = errors.New("the process ended while this submission was sent, 
 // ask asks for one row. Its error stops the batch.
 func (r *run) ask(ctx context.Context, number int, call *service.Call) error {
 	if ctx.Err() != nil {
-		return nil
+		return context.Cause(ctx)
 	}
 	if r.cfg.Operation.Writes {
 		if err := r.journal.put(entry{Row: number, Asking: new(true)}, true); err != nil {
@@ -126,7 +126,7 @@ func (r *run) ask(ctx context.Context, number int, call *service.Call) error {
 	verdict := judge(err)
 	switch {
 	case ctx.Err() != nil && err != nil:
-		return nil // asked again by the next run
+		return context.Cause(ctx) // the next run asks again
 	case isUnsent(err):
 		return r.finish(number, nil, err)
 	case r.cfg.Operation.Writes && transport.IsTransient(err): // it may have been accepted

@@ -78,29 +78,29 @@ func (o *Operation) slot(name, method, prefix string) (Slot, error) {
 // Find returns the input that a name stands for, or nil for a name that callers do not give
 // as an argument. Its error says that the name is ambiguous.
 func (o *Operation) Find(name, method, prefix string) (Slot, error) {
-	if o.reserved(name) != nil {
-		return nil, nil
-	}
 	slot, err := o.slot(name, method, prefix)
-	if errors.Is(err, errUnknown) {
+	if errors.Is(err, errUnknown) || errors.Is(err, errReserved) {
 		return nil, nil
 	}
 	return slot, err
 }
 
+// errReserved is the kind of a name that is not given as an argument.
+var errReserved = errors.New("leave it out")
+
 // reserved returns an error for a name that callers do not give as an argument.
 func (o *Operation) reserved(name string) error {
 	switch strings.ToLower(name) {
 	case "id", "customerid":
-		return errors.New("the Customer ID is filled in from the configuration: leave it out")
+		return fmt.Errorf("the Customer ID is filled in from the configuration: %w", errReserved)
 	case "format":
-		return errors.New("the format is not an input: use --format")
+		return fmt.Errorf("the format is not an input: use --format, and %w", errReserved)
 	case "callback":
-		return errors.New("callback needs --jsonp")
+		return fmt.Errorf("callback needs --jsonp, or %w", errReserved)
 	}
 	for _, in := range o.FilledIn() {
 		if strings.EqualFold(name, in.Name) {
-			return fmt.Errorf("%s is filled in (%s): leave it out", in.Name, in.Kind.Name)
+			return fmt.Errorf("%s is filled in (%s): %w", in.Name, in.Kind.Name, errReserved)
 		}
 	}
 	return nil
