@@ -15,24 +15,20 @@ func (a *App) Watch(ctx context.Context, look func() error) error {
 	if a.Stdout.IsTerminal() {
 		between = "\x1b[H\x1b[2J"
 	}
-	for {
+	for ctx.Err() == nil {
 		if err := a.Stdout.WriteStyled(between); err != nil {
 			return err
 		}
 		if between == "" {
 			between = "\n"
 		}
-		err := look()
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil && !errors.Is(err, ErrPrinted) {
+		if err := look(); err != nil && !errors.Is(err, ErrPrinted) && ctx.Err() == nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-time.After(watchEvery):
 		}
 	}
+	return nil
 }
