@@ -28,6 +28,9 @@ func (p Place) String() string {
 	if p.file == "" {
 		return fmt.Sprintf("line %d", p.line)
 	}
+	if !Printable(p.file) {
+		return fmt.Sprintf("line %d of another file", p.line)
+	}
 	return fmt.Sprintf("line %d of %s", p.line, p.file)
 }
 
