@@ -58,7 +58,7 @@ func TestCallSuggestsNearNames(t *testing.T) {
 		"property lokupdeeds":              "did you mean LookupDeeds?",
 		"autocomplete FreeForm ff=x":       "did you mean GlobalExpressFreeForm?",
 		"releases MD5/Libary":              "MD5/Library",
-		"releases Metadata release=x":      "did you mean Metadata/Library or Metadata/Data or Metadata/Interface or Metadata/Product?",
+		"releases Metadata release=x":      "did you mean Metadata/Data or Metadata/Interface or Metadata/Library or Metadata/Product?",
 		"list doCount":                     "MAK/doCount",
 		"propertyy LookupDeeds":            `call has no service "propertyy": did you mean property?`,
 		"contribution nothing-of-the-kind": "contribution has no operation \"nothing-of-the-kind\" (`syncd call contribution` lists all)",
