@@ -38,9 +38,5 @@ func writeProgress(log zerolog.Logger, p report.Progress, now time.Time) {
 				Int64("bytes", m.BytesDone).Int64("bytes_total", m.BytesTotal).Float64("seconds_left", m.SecondsLeft))
 		}
 	}
-	event := log.Info()
-	if p.TraceID != "" {
-		event.Str("trace_id", p.TraceID)
-	}
-	event.Str("trigger", p.Trigger).Float64("seconds", now.Sub(p.StartedAt).Seconds()).Array("manifests", manifests).Msg("sync goes on")
+	withTrace(log.Info(), p.TraceID).Str("trigger", p.Trigger).Float64("seconds", now.Sub(p.StartedAt).Seconds()).Array("manifests", manifests).Msg("sync goes on")
 }

@@ -63,9 +63,7 @@ func (d *Daemon) logSync(op operation.Work[request.Sync, report.Sync]) func(cont
 		}
 		event.Str("trigger", req.Trigger).Int("generation", result.Generation).Bool("changed", result.Changed).
 			Float64("seconds", time.Since(started).Seconds()).Array("manifests", manifestFields(result))
-		if result.TraceID != "" {
-			event.Str("trace_id", result.TraceID)
-		}
+		withTrace(event, result.TraceID)
 		if len(result.Views) > 0 {
 			event.Array("views", viewFields(result))
 		}
@@ -76,13 +74,13 @@ func (d *Daemon) logSync(op operation.Work[request.Sync, report.Sync]) func(cont
 
 func logRollback(event *zerolog.Event, _ request.Rollback, result report.Sync) {
 	event.Int("generation", result.Generation).Array("manifests", manifestFields(result))
-	withUpload(withExports(event, result), result.Upload).Msg("rollback")
+	withUpload(withExports(withTrace(event, result.TraceID), result), result.Upload).Msg("rollback")
 }
 
 func logActivate(event *zerolog.Event, req request.Activate, result report.Sync) {
 	event.Str("trigger", req.Trigger).Int("generation", result.Generation).Bool("changed", result.Changed).
 		Array("manifests", manifestFields(result))
-	withUpload(event, result.Upload).Msg("activate")
+	withUpload(withTrace(event, result.TraceID), result.Upload).Msg("activate")
 }
 
 func logOrder(event *zerolog.Event, req request.Order, result report.Sync) {
@@ -147,6 +145,14 @@ func withExports(event *zerolog.Event, result report.Sync) *zerolog.Event {
 		exports.Dict(entry)
 	}
 	return event.Array("exports", exports)
+}
+
+// withTrace adds the trace of the work, if there is one, to a log event.
+func withTrace(event *zerolog.Event, id string) *zerolog.Event {
+	if id != "" {
+		event.Str("trace_id", id)
+	}
+	return event
 }
 
 // withUpload adds the outcome of publishing to object storage to a log event.

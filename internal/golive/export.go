@@ -119,7 +119,7 @@ func (e exporter) followView(ctx context.Context, target export.Target, generati
 	}
 	defer dir.Close()
 	source := export.Source{Dir: dir, Fingerprint: view.Fingerprint, Generation: generation, Files: view.TreeFiles}
-	return export.Follow(ctx, &durable.Disk{Warn: func(text string) { e.log.Warn().Str("export", target.Path).Msg(text) }}, target, source, o)
+	return export.Follow(ctx, &durable.Disk{Warn: func(text string) { e.log.Warn().Ctx(ctx).Str("export", target.Path).Msg(text) }}, target, source, o)
 }
 
 func exportResult(t export.Target, generation int, changed bool, err error) report.ExportResult {

@@ -198,7 +198,7 @@ func (w *worker) noteFailure(d store.Delivery, err error, isLast bool) {
 	d.Attempts, d.TriedAt, d.Error = d.Attempts+1, now, err.Error()
 	w.runner.cfg.Metrics.HookResult(w.id, Failed)
 	if !w.warned && !isLast {
-		w.runner.cfg.Log.Warn().Str("hook", w.id).Str("event", d.Event).Str("id", d.ID).Str("manifest", d.Manifest).Str("error", d.Error).
+		w.runner.cfg.Log.Warn().Ctx(tracing.Within(w.ctx, d.Trace)).Str("hook", w.id).Str("event", d.Event).Str("id", d.ID).Str("manifest", d.Manifest).Str("error", d.Error).
 			Msg("delivery failed, it is tried again")
 		w.warned = true
 	}

@@ -48,7 +48,7 @@ const protobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.Met
 
 func variantFor(r *http.Request) variant {
 	v := variant{encoding: encodingFor(r)}
-	if expfmt.Negotiate(r.Header).FormatType() == expfmt.TypeProtoDelim {
+	if expfmt.NegotiateAccept(r.Header, expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeProtoDelim)).FormatType() == expfmt.TypeProtoDelim {
 		v.accept = protobuf
 	}
 	return v

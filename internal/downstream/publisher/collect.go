@@ -57,7 +57,7 @@ func (p *Publisher) tidy(ctx context.Context, req Request, done report.Upload) (
 	defer func() { <-p.collecting }()
 	collected, err := p.collectWithin(ctx, req.DryRun)
 	if err != nil && !req.Collect && ctx.Err() == nil && !errors.Is(err, errLost) {
-		p.cfg.Log.Warn().Err(err).Msg("deleting garbage from the bucket failed; it is tried again in an hour")
+		p.cfg.Log.Warn().Ctx(ctx).Err(err).Msg("deleting garbage from the bucket failed; it is tried again in an hour")
 	}
 	switch {
 	case errors.Is(err, errLost):
@@ -85,7 +85,7 @@ func (p *Publisher) collectWithin(ctx context.Context, dryRun bool) (report.Coll
 	now := time.Now()
 	p.cfg.Observer.CollectionEnded(err != nil, now)
 	if err := p.cfg.KeepCollection(text, now); err != nil {
-		p.cfg.Log.Warn().Err(err).Msg("saving the outcome of a collection failed; syncd status may show an older one")
+		p.cfg.Log.Warn().Ctx(ctx).Err(err).Msg("saving the outcome of a collection failed; syncd status may show an older one")
 	}
 	return done, err
 }

@@ -22,7 +22,7 @@ func (p *Publisher) probe(ctx context.Context) error {
 		}
 		p.probed = &knows
 		if !knows && p.election == nil {
-			p.cfg.Log.Warn().Msg("the S3 server does not keep to conditions of writes: let no other publisher write to this bucket")
+			p.cfg.Log.Warn().Ctx(ctx).Msg("the S3 server does not keep to conditions of writes: let no other publisher write to this bucket")
 		}
 	}
 	if !*p.probed && p.election != nil {

@@ -348,7 +348,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	}
 	done.Generation, done.Epoch, done.Publisher, done.PublishedAt = g.Number, g.Epoch, g.Publisher, g.PublishedAt
 	done = p.confirm(served, written, done)
-	p.cfg.Log.Info().Int("generation", done.Generation).Int("objects", done.Objects).Int64("bytes", done.Bytes).Msg("published to the bucket")
+	p.cfg.Log.Info().Ctx(ctx).Int("generation", done.Generation).Int("objects", done.Objects).Int64("bytes", done.Bytes).Msg("published to the bucket")
 	return done, nil
 }
 

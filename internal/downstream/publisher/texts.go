@@ -66,7 +66,7 @@ func (p *Publisher) readCurrent(ctx context.Context) (state, error) {
 	at := state{Current: current, etag: found.ETag}
 	at.generation, _, err = p.store.readGeneration(ctx, current.Generation, current.SHA256)
 	if errors.Is(err, errUnusable) {
-		p.cfg.Log.Warn().Err(err).Int("generation", current.Generation).Msg("the bucket's generation is damaged or missing: it is published again")
+		p.cfg.Log.Warn().Ctx(ctx).Err(err).Int("generation", current.Generation).Msg("the bucket's generation is damaged or missing: it is published again")
 		err = nil
 	}
 	return at, err
@@ -226,7 +226,7 @@ func (p *Publisher) writeGeneration(ctx context.Context, at state, manifests []b
 			return g, written, err
 		}
 		if err := p.identity.remember(written.sum); err != nil {
-			p.cfg.Log.Warn().Err(err).Msg("keeping what this host published failed; after the next start it counts as another publisher's")
+			p.cfg.Log.Warn().Ctx(ctx).Err(err).Msg("keeping what this host published failed; after the next start it counts as another publisher's")
 		}
 		return g, written, p.writeCurrent(ctx, at, written, g.Epoch)
 	}

@@ -65,7 +65,7 @@ func (p *Publisher) Verify(ctx context.Context, req Verify) (report.Upload, erro
 	}
 	p.cfg.Observer.Verified(check.Left(), time.Now())
 	if err := p.cfg.Keep(done, time.Now()); err != nil {
-		p.cfg.Log.Warn().Err(err).Msg("saving the outcome of the verification failed; syncd status may show an older one")
+		p.cfg.Log.Warn().Ctx(ctx).Err(err).Msg("saving the outcome of the verification failed; syncd status may show an older one")
 	}
 	return done, nil
 }

@@ -298,3 +298,23 @@ func TestADeadCollectorFailsNoSync(t *testing.T) {
 		})
 	}
 }
+
+func TestLogLinesOfASyncNameItsTrace(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t, "m")
+	c := newCollector(h)
+	h.ConfigureWith("hooks:\n  - {name: ops, on: [failed], command: [/bin/false]}\ntracing: {endpoint: " + c.url + "}")
+	h.Provider.AddFault(emulator.Fault{Kind: emulator.KindStatus})
+
+	p := h.Daemon()
+	id := p.Logged("sync")["trace_id"]
+	for _, message := range []string{"a request to the provider failed; trying again", "delivery failed, it is tried again"} {
+		if line := p.Logged(message); id == nil || line["trace_id"] != id {
+			t.Errorf("%v is not of the trace %v", line, id)
+		}
+	}
+	p.Terminate()
+	if question := c.named("question"); len(question) == 0 || question[0].attributes["http.response.status_code"] != "503" {
+		t.Errorf("no question with the status: %s", c.all())
+	}
+}

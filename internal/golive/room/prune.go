@@ -37,7 +37,7 @@ func (r *Room) Prune(ctx context.Context, displaced map[string]bool, yield int) 
 		}
 	}
 	if err != nil {
-		r.cfg().Log.Warn().Err(err).Msg("pruning is incomplete; the next sync tries again")
+		r.cfg().Log.Warn().Ctx(ctx).Err(err).Msg("pruning is incomplete; the next sync tries again")
 	}
 }
 
@@ -50,7 +50,7 @@ func (r *Room) freeable(ctx context.Context, change func(*mirror.Retention)) (fr
 		freed, err = r.cfg().Mirror.Freeable(keep, time.Now())
 	}
 	if err != nil {
-		r.cfg().Log.Warn().Err(err).Msg("finding out how much space pruning would free failed")
+		r.cfg().Log.Warn().Ctx(ctx).Err(err).Msg("finding out how much space pruning would free failed")
 	}
 	return freed
 }

@@ -54,11 +54,17 @@ func (t *Tracer) Resume(ctx context.Context, parent, name, manifest string) (con
 	if t == nil || parent == "" {
 		return ctx, nil
 	}
-	above := propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{parentKey: parent})
+	above := Within(ctx, parent)
 	if !trace.SpanContextFromContext(above).IsSampled() {
 		return ctx, nil
 	}
 	return begin(above, t.tracer, name, manifest)
+}
+
+// Within returns ctx for log lines about a span of an earlier time, whose text Parent
+// returned.
+func Within(ctx context.Context, parent string) context.Context {
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{parentKey: parent})
 }
 
 func begin(ctx context.Context, tracer trace.Tracer, name, manifest string, options ...trace.SpanStartOption) (context.Context, *Span) {

@@ -46,7 +46,7 @@ func (v *Inventory) index(ctx context.Context, algorithm manifest.Algorithm) (in
 			return objects, context.Cause(ctx)
 		}
 		if readErr != nil {
-			v.cfg.Log.Warn().Err(readErr).Stringer("object", id).Msg("reading an object failed; its content may be downloaded again")
+			v.cfg.Log.Warn().Ctx(ctx).Err(readErr).Stringer("object", id).Msg("reading an object failed; its content may be downloaded again")
 			continue
 		}
 		if !digest.IsZero() {

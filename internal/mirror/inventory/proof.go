@@ -105,7 +105,7 @@ func (s *Session) readOne(ctx context.Context, manifestName string, id manifest.
 	}
 	s.damaged[id] = true
 	s.inventory.cfg.Damaged(manifestName)
-	s.inventory.cfg.Log.Warn().Err(err).Str("manifest", manifestName).Stringer("object", id).
+	s.inventory.cfg.Log.Warn().Ctx(ctx).Err(err).Str("manifest", manifestName).Stringer("object", id).
 		Msg("object on disk is damaged and will be downloaded again: run `syncd verify` to check the published files")
 	return nil
 }

@@ -123,7 +123,7 @@ func (s *Session) find(ctx context.Context, expected manifest.Digest) (manifest.
 func (s *Session) indexObjects(ctx context.Context) {
 	objects, err := s.inventory.index(ctx, s.inventory.cfg.Algorithm)
 	if err != nil {
-		s.inventory.cfg.Log.Warn().Err(err).Msg("not all objects on disk are known; some may be downloaded again")
+		s.inventory.cfg.Log.Warn().Ctx(ctx).Err(err).Msg("not all objects on disk are known; some may be downloaded again")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
