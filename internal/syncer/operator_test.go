@@ -373,7 +373,7 @@ func TestAFollowerOfABucketKeepsAPinnedRelease(t *testing.T) {
 			w.expect(w.poll(), "data", report.Unchanged)
 			w.restart()
 		}
-		if m := w.only(); string(m.Release) != release || !m.Delisted || m.State != report.StateInSync {
+		if m := w.only(); m.Release != release || !m.Delisted || m.State != report.StateInSync {
 			t.Errorf("%s %s: %s", m.Release, m.State, w.explained())
 		}
 	}
