@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -194,12 +193,12 @@ func (b *Batch) checkOutput() (failed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	file, err := os.Open(b.cfg.Output)
+	other := &InputError{fmt.Errorf("%s exists and is not the outcome of %s: remove it, or name another output", b.cfg.Output, b.cfg.Input)}
+	file, err := b.folder.OpenRegular(filepath.Base(b.cfg.Output))
 	if err != nil {
-		return 0, err
+		return 0, &InputError{fmt.Errorf("%w: remove %s, or name another output", err, b.cfg.Output)}
 	}
 	defer file.Close()
-	other := &InputError{fmt.Errorf("%s exists and is not the outcome of %s: remove it, or name another output", b.cfg.Output, b.cfg.Input)}
 	t, _, _, err := newTable(file, s.format, s.comma)
 	if err != nil || s.format == separated && !hasPrefix(t.columns(), append(slices.Clone(s.input.names), s.errors)) {
 		return 0, other
