@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ const logEvery = time.Hour
 // again. Safe for concurrent use.
 type sender struct {
 	to    sdk.SpanExporter
+	at    *url.URL // the collector
 	clean func(string) string
 	log   zerolog.Logger
 
@@ -52,17 +54,17 @@ func (s *sender) note(err error) {
 		s.log.Info().Msg("traces reach the collector again")
 	case err != nil && !s.isTold && (s.loggedAt.IsZero() || now.Sub(s.loggedAt) >= logEvery):
 		s.isTold, s.loggedAt = true, now
-		s.log.Warn().Str("error", s.clean(withoutURL(err).Error())).Msg("the collector of traces cannot be reached; syncs go on without traces")
+		s.log.Warn().Str("error", s.clean(s.withoutURL(err))).Msg("the collector of traces cannot be reached; syncs go on without traces")
 	}
 }
 
-// withoutURL removes the address of the collector, which may hold a token, from an error of
-// net/http.
-func withoutURL(err error) error {
+// withoutURL removes the address of the collector, whose path may hold a token, from an error
+// of net/http or of the library.
+func (s *sender) withoutURL(err error) string {
 	if withURL, ok := errors.AsType[*url.Error](err); ok {
-		return withURL.Err
+		err = withURL.Err
 	}
-	return err
+	return strings.ReplaceAll(err.Error(), s.at.String(), s.at.Host)
 }
 
 // cleanSpan is a span whose texts are clean.

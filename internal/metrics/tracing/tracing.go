@@ -74,7 +74,7 @@ func connect(cfg Config, collector *url.URL) (*Tracer, error) {
 	if about == nil {
 		return nil, err
 	}
-	s := &sender{to: exporter, clean: cfg.Clean, log: cfg.Log}
+	s := &sender{to: exporter, at: collector, clean: cfg.Clean, log: cfg.Log}
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(s), sdk.WithResource(about))
 	return &Tracer{provider: provider, tracer: provider.Tracer(scope), sent: s}, nil
 }

@@ -166,3 +166,25 @@ func BenchmarkOn(b *testing.B) {
 		span.End(nil)
 	}
 }
+
+func TestTheLogHoldsNoPathOfTheCollector(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"refuses": func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusUnauthorized) },
+		"circle": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
+		},
+		"breaks": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		server := httptest.NewServer(answer)
+		address, _ := url.Parse(server.URL + "/t0ken/")
+		var log strings.Builder
+		tracer := newTracer(address, &log)
+		_, root := tracer.Begin(t.Context(), "sync")
+		root.End(nil)
+		tracer.Close()
+		server.Close()
+		if text := log.String(); !strings.Contains(text, "collector") || strings.Contains(text, "t0ken") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
