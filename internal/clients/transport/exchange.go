@@ -48,13 +48,13 @@ func (c *Client) Read(ctx context.Context, req Request, read func(*Response) err
 		err = c.Retry(ctx, req.Endpoint, attempt)
 	}
 	if span != nil {
-		c.endSpan(ctx, span, req.Endpoint, resends, err)
+		endSpan(ctx, span, req.Endpoint, resends, err)
 	}
 	return err
 }
 
 // endSpan ends the span of a question. Its error has no Customer ID.
-func (c *Client) endSpan(ctx context.Context, span *tracing.Span, endpoint string, resends int64, err error) {
+func endSpan(ctx context.Context, span *tracing.Span, endpoint string, resends int64, err error) {
 	span.Set(tracing.Manifest, subjectOf(ctx).name)
 	span.Set(tracing.Endpoint, endpoint)
 	if resends > 0 {
@@ -244,7 +244,7 @@ func (c *Client) fail(ctx context.Context, req *Request, status int, err error) 
 // is a success only for a conditional request.
 func (c *Client) checkStatus(req *Request, target address, res *Response, watch *stallWatch) (*Response, error) {
 	if res.Status/100 == 2 || res.Status == http.StatusNotModified && req.isConditional() {
-		res.Header = c.redactHeader(res.Header)
+		res.Header = c.redact.header(res.Header)
 		return res, nil
 	}
 	defer res.Body.Close()

@@ -37,11 +37,11 @@ func (c *Client) isIDParam(pair string) bool {
 // exactHeaders hold numbers and dates, which callers parse.
 var exactHeaders = []string{"Age", "Content-Length", "Content-Range", "Date", "Expires", "Last-Modified", "Retry-After"}
 
-// redactHeader removes the Customer ID from headers, which callers store: a service can
+// header removes the Customer ID from headers, which callers store: a service can
 // make the ID part of an ETag, or answer with it instead of a date. A redacted ETag would
 // never match again, so the ETag is left out, as if the service had sent none.
-func (c *Client) redactHeader(h http.Header) http.Header {
-	if slices.ContainsFunc(h.Values("Etag"), c.redact.Contains) {
+func (r Redactor) header(h http.Header) http.Header {
+	if slices.ContainsFunc(h.Values("Etag"), r.Contains) {
 		h.Del("Etag")
 	}
 	for name, values := range h {
@@ -52,7 +52,7 @@ func (c *Client) redactHeader(h http.Header) http.Header {
 					continue
 				}
 			}
-			values[i] = c.redact.String(value)
+			values[i] = r.String(value)
 		}
 	}
 	return h

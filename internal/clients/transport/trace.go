@@ -16,21 +16,21 @@ func (c *Client) traceRequest(req *Request, request *http.Request, target addres
 	if c.cfg.Trace == nil {
 		return
 	}
-	c.cfg.Trace(true, c.head(request.Method+" "+c.ShownURL(target.url, *req), request.Header))
+	c.cfg.Trace(true, c.redact.head(request.Method+" "+c.ShownURL(target.url, *req), request.Header))
 }
 
 func (c *Client) traceResponse(answer *http.Response) {
 	if c.cfg.Trace == nil {
 		return
 	}
-	c.cfg.Trace(false, c.head(answer.Proto+" "+answer.Status, answer.Header))
+	c.cfg.Trace(false, c.redact.head(answer.Proto+" "+answer.Status, answer.Header))
 }
 
 // head returns the first line and the headers of a message, a line each, without secrets.
-func (c *Client) head(first string, header http.Header) string {
+func (r Redactor) head(first string, header http.Header) string {
 	var b strings.Builder
-	fmt.Fprintln(&b, oneLine(c.redact.String(first)))
-	shown := c.redactHeader(header.Clone())
+	fmt.Fprintln(&b, oneLine(r.String(first)))
+	shown := r.header(header.Clone())
 	for _, name := range slices.Sorted(maps.Keys(shown)) {
 		for _, value := range shown[name] {
 			switch {
@@ -39,7 +39,7 @@ func (c *Client) head(first string, header http.Header) string {
 			case name == "Location":
 				value, _, _ = strings.Cut(value, "?") // a query may be a signature
 			}
-			fmt.Fprintf(&b, "%s: %s\n", c.redact.ForNames().String(oneLine(name)), oneLine(value))
+			fmt.Fprintf(&b, "%s: %s\n", r.ForNames().String(oneLine(name)), oneLine(value))
 		}
 	}
 	return b.String()
