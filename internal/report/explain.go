@@ -101,7 +101,7 @@ func (e explanation) sentence() string {
 	case e.State == StateRefused:
 		return joined(fmt.Sprintf("refused%s because %s", space(e.Failing), inWords(refusal.Reason(e.Reason)))+around(" (", e.error(), ")"), e.serving(), e.next())
 	case e.State == StateFailed:
-		return joined("the last sync"+of(e.Failing)+" failed"+around(": ", e.error(), ""), e.serving(), e.next())
+		return joined("the last sync"+of(e.Failing)+" failed"+around(": ", e.error(), ""), e.silent(), e.serving(), e.next())
 	case e.State == StateHeld:
 		return joined(e.held(), e.next())
 	case e.State == StateStaged:
@@ -252,6 +252,14 @@ func (e explanation) late() string {
 		return ""
 	}
 	return fmt.Sprintf("the release after %s was expected by %s and is late", e.Newest, e.at(*e.Expected))
+}
+
+// silent says since when the provider gives no answer.
+func (e explanation) silent() string {
+	if e.UnreachableSince == nil || e.brief {
+		return ""
+	}
+	return "no answer since " + e.at(*e.UnreachableSince)
 }
 
 func (e explanation) serving() string {

@@ -54,6 +54,10 @@ func TestExplanationOfEachState(t *testing.T) {
 			expect: "refused 2026.11 because it, or one of its files, is far smaller than what is served (3 files, were 9); still serving 2026.10; the next scheduled try is after 2026-10-20 16:00 UTC; `syncd sync` tries at once"},
 		"failed": {m: with(func(m *ManifestStatus) { m.State, m.Error = StateFailed, "status 503" }),
 			expect: "the last sync failed: status 503; still serving 2026.10; next check at 2026-10-20 13:00 UTC"},
+		"failed without an answer": {m: with(func(m *ManifestStatus) {
+			m.State, m.Error, m.UnreachableSince = StateFailed, "connection refused", at(-3)
+		}),
+			expect: "the last sync failed: connection refused; no answer since 2026-10-20 09:00 UTC; still serving 2026.10; next check at 2026-10-20 13:00 UTC"},
 		"failed with nothing served": {m: ManifestStatus{Wanted: "latest", State: StateFailed, Failing: "2026.10", Error: "status 503"}, alone: true,
 			expect: "the last sync of 2026.10 failed: status 503; nothing is served yet; no daemon is running: `syncd sync` checks now"},
 		"never synced": {m: ManifestStatus{Wanted: "latest", State: StatePending, NextSync: at(1)}, expect: "never synced yet; next check at 2026-10-20 13:00 UTC"},

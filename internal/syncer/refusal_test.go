@@ -155,7 +155,7 @@ func TestRefusesShrinkBelowHalf(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", files{"a.dat": "a"})
 	m := w.refuses(refusal.Shrink)
-	want := "the list of release 2026.10 shrank from 4 files to 1, below guards.min_keep_ratio 0.5: check it with `syncd files data`; `syncd sync --force data` accepts it"
+	want := "the list of release 2026.10 shrank from 4 files to 1, below guards.min_keep_ratio 0.5: check it with `syncd files data`; `syncd sync --force data` accepts it, `syncd skip data 2026.10` passes over it"
 	equal(t, "error", m.Error, want)
 	w.expect(w.force(), "data", report.Updated)
 	w.serves("data", files{"a.dat": "a"})
@@ -181,7 +181,7 @@ func TestRefusesAReleaseWithFarFewerBytes(t *testing.T) {
 	w.publish("data", "2026.10", next)
 	w.provider.ResetRequests()
 	m := w.refuses(refusal.Shrink)
-	want := "release 2026.10 shrank from 1002 B to 3 B, below guards.min_bytes_ratio 0.5: check it with `syncd files data`; `syncd sync --force data` accepts it"
+	want := "release 2026.10 shrank from 1002 B to 3 B, below guards.min_bytes_ratio 0.5: check it with `syncd files data`; `syncd sync --force data` accepts it, `syncd skip data 2026.10` passes over it"
 	equal(t, "error", m.Error, want)
 	equal(t, "downloads", w.downloads(), []string(nil)) // Metadata told
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Metadata/*"})
@@ -226,7 +226,11 @@ func TestRefusesAFileThatShrank(t *testing.T) {
 					return
 				}
 				m := w.refuses(refusal.Shrink)
-				equal(t, "error", m.Error, "release "+release+": the file "+row.want+", beyond guards.max_file_shrink 90%: check it with `syncd files data`; `syncd sync --force data` accepts it")
+				choice := "check it with `syncd files data`; `syncd sync --force data` accepts it"
+				if how != "republished" { // nothing can skip what is served
+					choice += ", `syncd skip data " + release + "` passes over it"
+				}
+				equal(t, "error", m.Error, "release "+release+": the file "+row.want+", beyond guards.max_file_shrink 90%: "+choice)
 				w.serves("data", before)
 				w.expect(w.force(), "data", report.Updated)
 				w.serves("data", row.next)

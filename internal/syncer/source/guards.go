@@ -29,8 +29,8 @@ func (e *Entry) CheckCount(g Guards, listed int, served mirror.Record) error {
 		return refusal.New(refusal.Empty, "release %s of %s lists no files", e.answer.Release, e.Target.Name)
 	}
 	if served.Manifest != "" && !e.IsChosen() && !e.Force && float64(listed) < g.MinKeepRatio*float64(served.Listed) {
-		return refusal.New(refusal.Shrink, "the list of release %s shrank from %d files to %d, below guards.min_keep_ratio %g: check it with `syncd files %s`; `syncd sync --force %s` accepts it",
-			e.answer.Release, served.Listed, listed, g.MinKeepRatio, e.Target.Name, e.Target.Name)
+		return refusal.New(refusal.Shrink, "the list of release %s shrank from %d files to %d, below guards.min_keep_ratio %g: %s",
+			e.answer.Release, served.Listed, listed, g.MinKeepRatio, e.choice(served))
 	}
 	return nil
 }
@@ -54,8 +54,8 @@ func (e *Entry) CheckBytes(g Guards, planned []manifest.File, size func(manifest
 	if float64(now) >= g.MinBytesRatio*float64(before) {
 		return nil
 	}
-	return refusal.New(refusal.Shrink, "release %s shrank from %s to %s, below guards.min_bytes_ratio %g: check it with `syncd files %s`; `syncd sync --force %s` accepts it",
-		e.answer.Release, humanize.IBytes(uint64(before)), humanize.IBytes(uint64(now)), g.MinBytesRatio, e.Target.Name, e.Target.Name)
+	return refusal.New(refusal.Shrink, "release %s shrank from %s to %s, below guards.min_bytes_ratio %g: %s",
+		e.answer.Release, humanize.IBytes(uint64(before)), humanize.IBytes(uint64(now)), g.MinBytesRatio, e.choice(served))
 }
 
 // CheckFiles refuses a release in which a served file shrank to nothing, or a large one by
@@ -91,8 +91,18 @@ func (e *Entry) CheckFiles(g Guards, planned []manifest.File, size func(manifest
 	if more > 0 {
 		first += fmt.Sprintf(" (and %d more)", more)
 	}
-	return refusal.New(refusal.Shrink, "release %s: the file %s, beyond guards.max_file_shrink %g%%: check it with `syncd files %s`; `syncd sync --force %s` accepts it",
-		e.answer.Release, first, 100*g.MaxFileShrink, e.Target.Name, e.Target.Name)
+	return refusal.New(refusal.Shrink, "release %s: the file %s, beyond guards.max_file_shrink %g%%: %s",
+		e.answer.Release, first, 100*g.MaxFileShrink, e.choice(served))
+}
+
+// choice names the commands by which the operator decides about a release that shrank. A
+// skip helps only against a newer month that is mirrored as the latest.
+func (e *Entry) choice(served mirror.Record) string {
+	text := fmt.Sprintf("check it with `syncd files %s`; `syncd sync --force %s` accepts it", e.Target.Name, e.Target.Name)
+	if e.Target.Release == manifest.Latest && e.answer.Release.IsMonth() && e.answer.Release != served.Release {
+		text += fmt.Sprintf(", `syncd skip %s %s` passes over it", e.Target.Name, e.answer.Release)
+	}
+	return text
 }
 
 // comparableBytes adds up the sizes of the served files that the present configuration
