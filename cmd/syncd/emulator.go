@@ -20,10 +20,13 @@ func emulatorCommand(a *cli.App) *cobra.Command {
 files. --root DIR serves DIR/<manifest>/<release>/..., and the products in
 DIR/Product/<release>/; a folder added while the emulator runs is a new release.
 The sample data includes the product DataQualitySuite, and the library WINDOWS/NET/ANY
-mdTool.exe with a variant of the tag NET7. The emulator also answers the provider's own
+mdTool.exe with a variant of the tag NET7. For a bad release, add a folder that lacks
+files or has empty ones. The emulator also answers the provider's own
 updater. The other services answer from about 450 invented addresses.
 
-It can inject faults, for example:
+It can inject faults of the kinds bad_range, body, change_etag, corrupt, delay,
+no_length, no_ranges, no_validators, redirect, reset, shape, slow, stall, status and
+truncate, for example:
   syncd emulator --fault 'kind=status,status=503,path=/Manifest/*,times=2'
   syncd emulator --fault 'kind=delay,delay=2s,host=property'
   curl -X POST --data 'kind=corrupt,path=/files/*,times=1' URL/-/faults

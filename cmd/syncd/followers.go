@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
@@ -63,7 +64,7 @@ func (f *followers) openIDs(cfg *config.Config) error {
 	}
 	ids, err := serve.OpenIDs(cfg.Serve.IDsFile)
 	if err != nil {
-		return cfg.At("serve.ids_file").Error(cfg.Path, err.Error(), "`syncd serve-id add` makes the file")
+		return cfg.At("serve.ids_file").Error(cfg.Path, strings.TrimPrefix(err.Error(), "serve.ids_file: "), "")
 	}
 	f.ids = ids
 	return nil

@@ -23,8 +23,8 @@ func lockCommand(a *cli.App) *cobra.Command {
 		Use: "lock", Short: "Write what is served, so that another host can make exactly the same", Args: cli.Arguments(0, 0),
 		Long: `Write a lock file: the source, and for each served manifest its release and its files
 with references, sizes and SHA-256 digests. 'syncd sync --locked FILE' makes exactly
-that on another host with the same manifests, or refuses. A manifest that left the
-configuration and is still served is left out.`,
+that on another host with the same source.url and manifests, or refuses. A manifest
+that left the configuration and is still served is left out.`,
 		RunE: func(*cobra.Command, []string) error {
 			if file == "" {
 				var text bytes.Buffer // whole, because the lock file is written in pieces of bytes

@@ -52,7 +52,7 @@ func parseRollback(req *request.Rollback, args []string) error {
 		case err != nil && len(req.Manifests) > 0:
 			req.Manifests = append(req.Manifests, arg)
 		default:
-			return cli.Usagef("%q is not the number of a generation: `syncd history` lists them", arg)
+			return cli.Usagef("%q is not the number of a generation: `syncd history` lists them; `--manifest NAME` rolls back one manifest", arg)
 		}
 	}
 	slices.Sort(req.Manifests)

@@ -47,7 +47,7 @@ func addIDCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			fmt.Fprintln(a.Stdout, id)
-			fmt.Fprintln(a.Stderr, "syncd: note: this is the only time that the id is shown; a running daemon accepts it after SIGHUP")
+			fmt.Fprintln(a.Stderr, "syncd: note: this is the only time that the id is shown; a running daemon accepts it after SIGHUP (`systemctl reload syncd`)")
 			return nil
 		},
 	}

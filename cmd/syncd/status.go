@@ -73,7 +73,7 @@ func explainCommand(a *cli.App) *cobra.Command {
 			}
 			list := status.Explanations(args)
 			if len(list) < len(args) {
-				return fmt.Errorf("the running syncd does not know %s yet: send it SIGHUP to reload the configuration", args[0])
+				return fmt.Errorf("the running syncd does not know %s yet: send it SIGHUP (`systemctl reload syncd`) to reload the configuration", args[0])
 			}
 			if asJSON {
 				err = a.PrintJSON(map[string]any{"explanations": list})

@@ -106,7 +106,7 @@ func (p *provider) checkConnection(ctx context.Context) []Finding {
 	conn, err := dialer.DialContext(ctx, "tcp", address(u))
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return p.withProxyHint(failure("check host and port in "+key, "%s: nothing listens there: %v", what, err))
+		return p.withProxyHint(failure("check host and port in "+key+"; if they are right, the server is down, and syncd tries again by itself", "%s: nothing listens there: %v", what, err))
 	case err != nil:
 		return p.withProxyHint(failure("check the firewall and the route; if this network needs a proxy, set source.proxy", "%s cannot be reached: %v", what, err))
 	}

@@ -25,7 +25,7 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 	}
 	for _, view := range req.TakeOver {
 		if !slices.ContainsFunc(Exports(e.Config()), func(t export.Target) bool { return t.View == view }) {
-			return report.Sync{}, fmt.Errorf("--take-over: view %q has no export in the configuration of the running syncd: send it SIGHUP if the file has one", view)
+			return report.Sync{}, fmt.Errorf("--take-over: view %q has no export in the configuration of the running syncd: send it SIGHUP (`systemctl reload syncd`) if the file has one", view)
 		}
 	}
 	parts := &parts{names: names}

@@ -4,6 +4,7 @@ package setup
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -102,8 +103,11 @@ func isRefusal(failed *transport.Error) bool {
 // configuration is there that `syncd doctor` could look at.
 func (s *setup) explain(err error) error {
 	var failed *transport.Error
+	var certificate *tls.CertificateVerificationError
 	next := "check host and port of the address, the firewall, and whether this network needs a proxy (HTTPS_PROXY)"
 	switch {
+	case errors.As(err, &certificate):
+		next = "check the name in the address; for an authority of your own, add its certificate to those of this system, or write the configuration by hand with source.ca_file"
 	case errors.As(err, &failed) && failed.Status >= 500:
 		next = "try again later; if it lasts, tell the provider"
 	case errors.As(err, &failed) && failed.Status == http.StatusTooManyRequests:

@@ -143,7 +143,7 @@ type UnknownManifestError struct {
 
 func (e *UnknownManifestError) Error() string {
 	if e.OfDaemon {
-		return fmt.Sprintf("manifest %q is not in the configuration of the running syncd: send it SIGHUP if the file has it", e.Name)
+		return fmt.Sprintf("manifest %q is not in the configuration of the running syncd: send it SIGHUP (`systemctl reload syncd`) if the file has it", e.Name)
 	}
 	return fmt.Sprintf("manifest %q is not in the configuration", e.Name)
 }

@@ -20,7 +20,7 @@ func ReadLockfile(text []byte, url string, configured []string) (*lockfile.File,
 		return nil, err
 	}
 	if lock.Source != url {
-		return nil, fmt.Errorf("the lock file is of %q, but source.url is %s", lock.Source, url)
+		return nil, fmt.Errorf("the lock file is of %q, but source.url is %s: make the lock file on a host with that source.url", lock.Source, url)
 	}
 	inLock := []string{}
 	for _, m := range lock.Manifests {
