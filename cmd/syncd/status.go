@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,8 +27,14 @@ func statusCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			check := func(s report.Status) error {
+				if s.Daemon && !watches { // the display has no room for it
+					warnOfUnknown(a, cfg, s)
+				}
+				return isWhole(s)
+			}
 			look := func() error {
-				return show(cmd.Context(), a, cfg, operation.Status, statusOnDisk(cfg), asJSON, terminal.PrintStatus, isWhole)
+				return show(cmd.Context(), a, cfg, operation.Status, statusOnDisk(cfg), asJSON, terminal.PrintStatus, check)
 			}
 			if watches {
 				return a.Watch(cmd.Context(), look)
@@ -38,6 +45,15 @@ func statusCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&watches, "watch", false, "show it again every 2 seconds until Ctrl-C; with --json, an object each time")
 	return cmd
+}
+
+// warnOfUnknown names the manifests of the file that a daemon did not load yet.
+func warnOfUnknown(a *cli.App, cfg *config.Config, s report.Status) {
+	for _, name := range cfg.Names() {
+		if !slices.ContainsFunc(s.Manifests, func(m report.ManifestStatus) bool { return m.Name == name }) {
+			a.Warn("the running syncd does not know " + name + " yet: send it SIGHUP (`systemctl reload syncd`) to reload the configuration")
+		}
+	}
 }
 
 // isWhole fails for a data directory that lost what it serves.
