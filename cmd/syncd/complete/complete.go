@@ -3,11 +3,13 @@ package complete
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"syncd/cmd/syncd/cli"
+	"syncd/internal/report"
 )
 
 // values is what can stand in one place of a command.
@@ -135,11 +137,21 @@ func (v values) complete(a *cli.App) cobra.CompletionFunc {
 		}
 		defer l.close()
 		for _, value := range v.from(l, args) {
-			name, _, _ := strings.Cut(value, "\t")
-			if strings.HasPrefix(name, typed) && !slices.Contains(args, name) {
-				offered = append(offered, value)
+			name, about, isDescribed := strings.Cut(value, "\t")
+			if strings.HasPrefix(name, typed) && !slices.Contains(args, name) && !strings.ContainsFunc(name, isSpecial) {
+				if isDescribed {
+					name += "\t" + report.VisibleLine(about)
+				}
+				offered = append(offered, name)
 			}
 		}
 		return offered, v.kind | cobra.ShellCompDirectiveKeepOrder
 	}
+}
+
+// isSpecial is true for a character that a shell may read as code. bash puts the common
+// beginning of names on its line without quotes, and the scripts of cobra evaluate the line
+// for the next completion: a provider's file could run a program.
+func isSpecial(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" ._-+:/@,=%?~^", r)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"syncd/internal/e2e"
+	"syncd/internal/emulator"
 )
 
 func TestATerminalGetsColoursAndNoJSONLines(t *testing.T) {
@@ -25,5 +26,21 @@ func TestATerminalGetsColoursAndNoJSONLines(t *testing.T) {
 	h.Environ = append(h.Environ, "NO_COLOR=1")
 	if screen, _ = e2e.OnTerminal(h, "status"); strings.Contains(screen, "\x1b") {
 		t.Errorf("colours in spite of NO_COLOR: %q", screen)
+	}
+}
+
+// bash evaluates the line at each tab, and has put the common beginning of names there.
+func TestCompletionOffersNothingThatAShellRuns(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t, "m")
+	var files []emulator.File
+	for _, name := range []string{"plain-1.dat", "two words.dat", "$(id)", "`id`", "a;id", "a&id", "a|id", "a>id", "'", "\"", "{a,b}", "!id", "\u202e.dat"} {
+		files = append(files, emulator.File{Name: name, Content: emulator.Text("x")})
+	}
+	h.Provider.SetManifest("m", "2026.10", files...)
+	h.Sync(0)
+	for command, folder := range map[string]string{"get": "Data/2026.10/", "served": "m/"} {
+		offered, _, _ := strings.Cut(h.Expect(0, "__complete", command, "").Stdout, "\n:")
+		e2e.Same(h, command, folder+"plain-1.dat\n"+folder+"two words.dat", offered)
 	}
 }
