@@ -37,7 +37,7 @@ var mutants = []mutant{
 	// Redaction.
 	{"errors keep the ID", `(public error = &publicError\{text: clip\()r\.String\((err\.Error\(\))\)`, "${1}${2}", "transport releases", "ID|Redact|Error"},
 	{"the service's words keep the ID", `return Printable\(redact\.String\(p\.Type\)\), Printable\(redact\.String\(joined\)\)`, "return Printable(p.Type), Printable(joined)", "transport", "ID|Redact|Problem|Error"},
-	{"headers keep the ID", `(values\[i\] = )\w+\.redact\.String\(value\)`, "${1}value", "transport", "ID|Redact|Header"},
+	{"headers keep the ID", `(values\[i\] = )r\.String\(value\)`, "${1}value", "transport", "ID|Redact|Header"},
 	{"percent of all bytes is no spelling", "eachByte\\(\"%%%02x\"\\), eachByte\\(\"%%%02X\"\\), ", "", "transport", "Redact|Spelling|ID"},
 	{"base64 is no spelling", `secrets = append\(secrets, newSecret\(form, base64Spellings\)\)`, "_ = form", "transport", "Redact|Spelling|ID"},
 	{"a redirect takes the ID along", `c\.stripID\(target\)\n`, "_ = target\n", "transport", "Redirect|ID"},

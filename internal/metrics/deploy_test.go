@@ -44,6 +44,9 @@ func exported(t *testing.T, reg *prometheus.Registry) map[string]bool {
 	return names
 }
 
+// docsLabel is the external label of Prometheus that tells where the runbooks are.
+const docsLabel = "syncd_docs"
+
 func TestRulesAndDashboardUseExistingMetrics(t *testing.T) {
 	_, reg := used(t)
 	names := exported(t, reg)
@@ -54,7 +57,7 @@ func TestRulesAndDashboardUseExistingMetrics(t *testing.T) {
 			t.Errorf("%s names no metric", path)
 		}
 		for _, name := range found {
-			if !names[name] {
+			if !names[name] && name != docsLabel {
 				t.Errorf("%s names %s, which syncd does not export", path, name)
 			}
 		}

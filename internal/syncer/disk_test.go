@@ -17,7 +17,7 @@ func TestDiskUseCountsEachContentOnce(t *testing.T) {
 		t.Fatalf("got disk use %+v, want two generations, the current one first", disk)
 	}
 	newer, older := disk.Generations[0], disk.Generations[1]
-	equal(t, "the newer shows", newer.Shows, []report.ManifestRelease{{Name: "data", Release: "2026.10"}})
+	equal(t, "the newer shows", newer.Shows, []report.ManifestRelease{{Name: "data", Release: "2026.10", Revision: w.only().Revision}})
 	if shared := newer.Bytes - newer.Own; shared <= 0 || shared != older.Bytes-older.Own || disk.Bytes != newer.Own+older.Own+shared {
 		t.Errorf("the shared bytes do not add up: %+v", disk)
 	}

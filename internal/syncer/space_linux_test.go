@@ -265,7 +265,8 @@ func TestViewsOfOneSwapShareTheFreeSpace(t *testing.T) {
 func TestReleasesThatFollowersUseGiveWayToANewOne(t *testing.T) {
 	w := startOnDisk(t, "size=8m", "data")
 	hosts := catalog.New(catalog.Config{
-		Mirror: w.cfg.Mirror, Records: w.cfg.Mirror.Records, Objects: w.cfg.Mirror.Objects, Store: w.cfg.Store, Live: func(string) map[string]time.Time { return nil },
+		Mirror: w.cfg.Mirror, Records: w.cfg.Mirror.Records, Objects: w.cfg.Mirror.Objects, Store: w.cfg.Store,
+		Live: func(string) map[string]time.Time { return nil }, Left: func(string) map[string]bool { return nil },
 		IsStaged: func(string, string) bool { return false }, Warn: func(message string, err error) { t.Errorf("%s: %v", message, err) },
 	}, time.Hour)
 	w.cfg.Followers, w.cfg.Retain = hosts, 0

@@ -78,7 +78,7 @@ func TestAnAttemptWithoutAnAnswerIsToldBeforeItEnds(t *testing.T) {
 		_, _, err := c.Do(t.Context(), Request{Endpoint: "E", Limit: 1})
 		ended <- err
 	}()
-	if got := <-heard; got.Attempt != 1 || !got.Next.IsZero() || !strings.Contains(got.Err.Error(), "no connection to "+base) {
+	if got := <-heard; got.Attempt != 1 || !got.Next.IsZero() || !strings.Contains(got.Err.Error(), "no TLS handshake with "+base) {
 		t.Errorf("told %+v", got)
 	}
 	if err := <-ended; !errors.Is(err, errNoTimeLeft) {
