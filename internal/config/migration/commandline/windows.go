@@ -1,6 +1,7 @@
 package commandline
 
 import (
+	"iter"
 	"regexp"
 	"slices"
 	"strconv"
@@ -73,41 +74,44 @@ func continued(line string, lines []string, next int, marks string) (string, int
 	return line, next
 }
 
-// depthOf counts the brackets that a text opens and does not close, outside of quotes.
-func depthOf(text, opening, closing string) (depth int) {
-	isQuoted := false
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c == '"':
-			isQuoted = !isQuoted
-		case c == '\n':
-			isQuoted = false
-		case isQuoted:
-		case strings.IndexByte(opening, c) >= 0:
-			depth++
-		case strings.IndexByte(closing, c) >= 0:
-			depth--
+// brackets yields the place of each bracket outside of quotes, and how deep the text is
+// after it.
+func brackets(text, opening, closing string) iter.Seq2[int, int] {
+	return func(yield func(at, depth int) bool) {
+		depth, isQuoted := 0, false
+		for i := range len(text) {
+			before := depth
+			switch c := text[i]; {
+			case c == '"':
+				isQuoted = !isQuoted
+			case c == '\n':
+				isQuoted = false
+			case isQuoted:
+			case strings.IndexByte(opening, c) >= 0:
+				depth++
+			case strings.IndexByte(closing, c) >= 0:
+				depth--
+			}
+			if depth != before && !yield(i, depth) {
+				return
+			}
 		}
 	}
-	return depth
+}
+
+// depthOf counts the brackets that a text opens and does not close, outside of quotes.
+func depthOf(text, opening, closing string) (open int) {
+	for _, depth := range brackets(text, opening, closing) {
+		open = depth
+	}
+	return open
 }
 
 // block cuts off what stands before the bracket that closes an opened one.
 func block(text, opening, closing string) (inside, rest string) {
-	depth, isQuoted := 1, false
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c == '"':
-			isQuoted = !isQuoted
-		case c == '\n':
-			isQuoted = false
-		case isQuoted:
-		case strings.IndexByte(opening, c) >= 0:
-			depth++
-		case strings.IndexByte(closing, c) >= 0:
-			if depth--; depth == 0 {
-				return text[:i], text[i+1:]
-			}
+	for at, depth := range brackets(text, opening, closing) {
+		if depth < 0 {
+			return text[:at], text[at+1:]
 		}
 	}
 	return text, ""
