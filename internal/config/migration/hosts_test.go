@@ -9,8 +9,6 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/google/go-cmp/cmp"
-
 	"syncd/internal/config/migration/commandline"
 )
 
@@ -44,23 +42,7 @@ func TestWhatATextCallsIsReadWhereItIsCalled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(strings.ToLower(string(got)), strings.ToLower(licence)) {
-				t.Errorf("shows the licence:\n%s", got)
-			}
-			loads(t, got)
-			golden := filepath.Join(folder, "want.yaml")
-			if *update {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Error(diff)
-			}
+			converted(t, got, filepath.Join(folder, "want.yaml"))
 		})
 	}
 }

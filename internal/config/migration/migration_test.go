@@ -39,6 +39,28 @@ func loads(t *testing.T, text []byte) *config.Config {
 	return c
 }
 
+// converted checks that a configuration is that of a golden file, loads, and does not show
+// the licence.
+func converted(t *testing.T, got []byte, golden string) {
+	t.Helper()
+	if strings.Contains(strings.ToLower(string(got)), strings.ToLower(licence)) {
+		t.Errorf("shows the licence:\n%s", got)
+	}
+	loads(t, got)
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestCommandLinesBecomeTheConfigurationThatDoesTheSame(t *testing.T) {
 	paths, err := filepath.Glob("testdata/lines/*.txt")
 	if err != nil || len(paths) < 20 {
@@ -54,23 +76,7 @@ func TestCommandLinesBecomeTheConfigurationThatDoesTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(strings.ToLower(string(got)), strings.ToLower(licence)) {
-				t.Errorf("shows the licence:\n%s", got)
-			}
-			loads(t, got)
-			golden := strings.TrimSuffix(path, ".txt") + ".yaml"
-			if *update {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Error(diff)
-			}
+			converted(t, got, strings.TrimSuffix(path, ".txt")+".yaml")
 		})
 	}
 }
