@@ -10,44 +10,8 @@ import (
 
 // PrintStatus writes a table of the manifests, followed by their progress and errors.
 func PrintStatus(w io.Writer, s report.Status) error {
-	generation := fmt.Sprint(s.Generation)
-	if s.Generation == 0 {
-		generation = "none yet: run `syncd sync`"
-		if slices.ContainsFunc(s.Manifests, isSyncing) {
-			generation = "none yet"
-		}
-	}
-	daemon := "not running"
-	if s.Daemon {
-		daemon = "running"
-	}
-	if s.Damage != "" {
-		generation = "damaged: " + s.Damage
-	}
-	fmt.Fprintf(w, "data_dir    %s\ngeneration  %s\ndaemon      %s\n", s.DataDir, generation, daemon)
-	if s.ReadOnly {
-		fmt.Fprintln(w, "read-only   nothing can be written to the file system of data_dir: mount it for writing to sync")
-	}
-	fmt.Fprintln(w)
-	table := NewTable(w, "MANIFEST", "RELEASE", "STATE", "FILES", "SIZE", "CHECKED", "NEXT")
-	for _, m := range s.Manifests {
-		state := string(m.State)
-		if m.HeldFrom != "" {
-			state += " (from " + m.HeldFrom + ")"
-		}
-		if m.Pin != "" {
-			state += " (pinned)"
-		}
-		if m.HoldUntil != nil {
-			state += " (until " + timeOrDash(m.HoldUntil) + ")"
-		}
-		if m.Staged != nil {
-			state += " (" + m.Staged.Release + ")"
-		}
-		table.Row(m.Name, orDash(releaseName(m.Release, m.Revision)), state,
-			m.Files, size(m.Bytes), timeOrDash(m.CheckedAt), timeOrDash(m.NextSync))
-	}
-	if err := table.Flush(); err != nil {
+	printPlace(w, s)
+	if err := printManifests(w, s.Manifests); err != nil {
 		return err
 	}
 	if err := printViews(w, s.Views); err != nil {
@@ -71,6 +35,51 @@ func PrintStatus(w io.Writer, s report.Status) error {
 		return err
 	}
 	return printHooks(w, s.Hooks)
+}
+
+// printPlace writes the data directory, its generation, and whether a daemon runs.
+func printPlace(w io.Writer, s report.Status) {
+	generation := fmt.Sprint(s.Generation)
+	switch {
+	case s.Damage != "":
+		generation = "damaged: " + s.Damage
+	case s.Generation == 0 && slices.ContainsFunc(s.Manifests, isSyncing):
+		generation = "none yet"
+	case s.Generation == 0:
+		generation = "none yet: run `syncd sync`"
+	}
+	daemon := "not running"
+	if s.Daemon {
+		daemon = "running"
+	}
+	fmt.Fprintf(w, "data_dir    %s\ngeneration  %s\ndaemon      %s\n", s.DataDir, generation, daemon)
+	if s.ReadOnly {
+		fmt.Fprintln(w, "read-only   nothing can be written to the file system of data_dir: mount it for writing to sync")
+	}
+	fmt.Fprintln(w)
+}
+
+// printManifests writes a table of the manifests.
+func printManifests(w io.Writer, manifests []report.ManifestStatus) error {
+	table := NewTable(w, "MANIFEST", "RELEASE", "STATE", "FILES", "SIZE", "CHECKED", "NEXT")
+	for _, m := range manifests {
+		state := string(m.State)
+		if m.HeldFrom != "" {
+			state += " (from " + m.HeldFrom + ")"
+		}
+		if m.Pin != "" {
+			state += " (pinned)"
+		}
+		if m.HoldUntil != nil {
+			state += " (until " + timeOrDash(m.HoldUntil) + ")"
+		}
+		if m.Staged != nil {
+			state += " (" + m.Staged.Release + ")"
+		}
+		table.Row(m.Name, orDash(releaseName(m.Release, m.Revision)), state,
+			m.Files, size(m.Bytes), timeOrDash(m.CheckedAt), timeOrDash(m.NextSync))
+	}
+	return table.Flush()
 }
 
 // printHooks writes a table of the hooks, and what is wrong with them.
