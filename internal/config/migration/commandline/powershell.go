@@ -114,7 +114,7 @@ func (r powerShellReader) psCommand(text string, line int, s *scope) {
 		if programOf(words[0]) == "start-process" {
 			words = append(words[:1], s.startedWords(words[1:])...)
 		}
-		r.windowsWords(words, line, s)
+		r.windowsCommand(words, line, s)
 	}
 }
 

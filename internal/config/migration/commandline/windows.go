@@ -238,7 +238,7 @@ func (r batchReader) batchCommand(text string, line int, s *scope) {
 		r.set(s, strings.ToUpper(parts[2]), w.Text, w.Known && parts[1] == "")
 		return
 	}
-	r.windowsWords(s.windowsWords(text), line, s)
+	r.windowsCommand(s.windowsWords(text), line, s)
 }
 
 // batchBranches reads a block, or what follows an if with its else.
@@ -316,8 +316,8 @@ func (s *scope) loopNumbers(set string) []Word {
 	return values
 }
 
-// windowsWords runs a command of Windows.
-func (r batchReader) windowsWords(words []Word, line int, s *scope) {
+// windowsCommand follows a command of Windows that is split into its words.
+func (r batchReader) windowsCommand(words []Word, line int, s *scope) {
 	if len(words) == 0 {
 		return
 	}
@@ -363,8 +363,8 @@ func (r batchReader) windowsQuoted(words []Word, line int, s *scope) bool {
 	return isTask || len(r.commands) > found
 }
 
-// windowsWords splits a command into its words. A backslash is part of a path. What is
-// redirected is left out.
+// windowsWords splits a command into its words. A backslash is part of a path.
+// Redirections are left out.
 func (s *scope) windowsWords(text string) []Word {
 	var words []Word
 	redirected := false
