@@ -189,8 +189,8 @@ func (b *Batch) problem(number int, r row, err error) error {
 	return fmt.Errorf("row %d, line %d: %w", number, r.line, err)
 }
 
-// each calls visit for each row, counted from 1, and returns the SHA-256 of the file.
-// columns gets the names of the columns before.
+// each calls visit for each row, counted from 1, and returns the SHA-256 of the file. Before
+// the first row, it calls columns with the names of the columns.
 func (b *Batch) each(visit func(number int, r row) error, columns func([]string) error) (sum string, err error) {
 	hash := sha256.New()
 	source := io.TeeReader(io.NewSectionReader(b.file, 0, 1<<62), hash)

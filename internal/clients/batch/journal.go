@@ -30,7 +30,7 @@ type journal struct {
 
 	suspects map[int]bool // of earlier runs
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
 	file    *os.File
 	end     int64
 	answers []int64 // where the entry of each row begins; 0 for none
@@ -199,7 +199,7 @@ func (j *journal) note(line []byte) error {
 	return nil
 }
 
-// put appends an entry. If durable is true, the entry survives a power cut.
+// put appends an entry. If isDurable is true, the entry survives a power cut.
 func (j *journal) put(e entry, isDurable bool) error {
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -218,7 +218,8 @@ func (j *journal) put(e entry, isDurable bool) error {
 	return nil
 }
 
-// append writes a line. What a failed write has left is cut, so that it joins no other line.
+// append writes a line. The rest of a failed write is cut, so that it joins no other line.
+// mu must be held, except while the journal opens.
 func (j *journal) append(line []byte, isDurable bool) error {
 	line = append(line, '\n')
 	if _, err := j.file.WriteAt(line, j.end); err != nil {

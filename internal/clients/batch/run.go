@@ -220,21 +220,21 @@ func (r *run) lastSuspects() error {
 	if len(r.suspects) == 0 {
 		return nil
 	}
-	again := len(r.suspects) == r.Rows-r.journal.done()
+	areTheirs := len(r.suspects) == r.Rows-r.journal.done()
 	for _, s := range r.suspects {
 		failed, ok := errors.AsType[*transport.Error](s.err)
-		again = again && ok && failed.Status != 0 && r.journal.wasSuspect(s.number)
+		areTheirs = areTheirs && ok && failed.Status != 0 && r.journal.wasSuspect(s.number)
 	}
 	for _, s := range r.suspects {
 		err := r.journal.put(entry{Row: s.number, Suspect: true}, false)
-		if again && err == nil {
+		if areTheirs && err == nil {
 			err = r.finishLocked(s.number, nil, s.err)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if again {
+	if areTheirs {
 		return nil
 	}
 	return r.suspects[0].err
