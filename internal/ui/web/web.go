@@ -3,13 +3,8 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
-	"mime"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -112,105 +107,4 @@ func answer(w http.ResponseWriter, value any, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	_ = json.NewEncoder(w).Encode(value) // an error means that the client is gone
-}
-
-// trigger queues a sync of the named manifests, of all without a name. A program
-// sends {"manifests": ["…"]} and gets 202; the form of the page sends one name and
-// is redirected to the page. --force is not offered here: it needs access to the
-// data directory.
-func trigger(w http.ResponseWriter, r *http.Request, source Source, limit *rate.Limiter) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	form := isForm(r)
-	names, ok := manifestNames(r, form)
-	if !ok {
-		http.Error(w, `body is not JSON such as {"manifests": ["name"]}`, http.StatusBadRequest)
-		return
-	}
-	order{names, form, "asked", func() error {
-		return source.Trigger(r.Context(), request.Sync{Manifests: names, Demand: true, Trigger: request.TriggerAPI})
-	}}.take(w, r, source, limit)
-}
-
-// order is a request for work on manifests.
-type order struct {
-	names  []string
-	form   bool   // the form of the page sent it
-	notice string // query parameter by which the page says that the order was taken
-	pass   func() error
-}
-
-// take checks an order, passes it on and answers: a program gets 202, the form of the page
-// is redirected to the page.
-func (o order) take(w http.ResponseWriter, r *http.Request, source Source, limit *rate.Limiter) {
-	if !limit.Allow() {
-		w.Header().Set("Retry-After", fmt.Sprint(int(syncEvery.Seconds())))
-		http.Error(w, "too many requests: earlier ones are still queued", http.StatusTooManyRequests)
-		return
-	}
-	status, err := source.Status()
-	if err != nil {
-		answer(w, nil, err)
-		return
-	}
-	if name, found := unknown(status, o.names); found {
-		http.Error(w, (&request.UnknownManifestError{Name: name}).Error(), http.StatusNotFound)
-		return
-	}
-	if err := o.pass(); err != nil {
-		answer(w, nil, err)
-		return
-	}
-	if o.form {
-		http.Redirect(w, r, "/?"+o.notice+"="+url.QueryEscape(append(o.names, "")[0]), http.StatusSeeOther)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusAccepted)
-	_, _ = io.WriteString(w, `{"accepted":true}`+"\n")
-}
-
-// isForm is true for the form of the page. Content-Type alone does not show that:
-// curl sends the type of a form by default.
-func isForm(r *http.Request) bool {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return err == nil && kind == "application/x-www-form-urlencoded" && strings.Contains(r.Header.Get("Accept"), "text/html")
-}
-
-// manifestNames reads the names in a request; none means all.
-func manifestNames(r *http.Request, form bool) (names []string, ok bool) {
-	if form {
-		return formNames(r)
-	}
-	var body struct {
-		Manifests []string `json:"manifests"`
-	}
-	ok = readJSON(r, &body)
-	return body.Manifests, ok
-}
-
-// formNames reads the name in the form of the page.
-func formNames(r *http.Request) (names []string, ok bool) {
-	err := r.ParseForm()
-	return r.PostForm["manifest"], err == nil && len(r.PostForm["manifest"]) <= 1
-}
-
-// readJSON reads the body of a request, which may be empty.
-func readJSON(r *http.Request, body any) (ok bool) {
-	decoder := json.NewDecoder(r.Body)
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(body); err != nil {
-		return err == io.EOF
-	}
-	_, err := decoder.Token()
-	return err == io.EOF
-}
-
-// unknown returns the first name that is not in the status.
-func unknown(status report.Status, names []string) (name string, found bool) {
-	for _, name := range names {
-		if !slices.ContainsFunc(status.Manifests, func(m report.ManifestStatus) bool { return m.Name == name && m.State != report.StateOrphaned }) {
-			return name, true
-		}
-	}
-	return "", false
 }
