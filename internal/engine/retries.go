@@ -71,7 +71,8 @@ func (r *retries) setNotified(manifest string, notified bool) (before bool) {
 	return before
 }
 
-// notify tells hooks, of a manifest that is served only that it has recovered.
+// notify queues an event for the hooks. The recovery of a manifest that is not served is no
+// event, because it has no revision to name.
 func (r *retries) notify(manifest string, kind event.Kind, problem string) {
 	current := r.hooks.mirror.Current()
 	served, isServed := current.Records[manifest]

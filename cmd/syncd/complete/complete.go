@@ -36,7 +36,8 @@ type arguments struct {
 func one(each ...values) arguments { return arguments{each, false} }
 func many(v values) arguments      { return arguments{[]values{v}, true} }
 
-// Arguments of commands, by their path below syncd. A command that is missing takes none.
+// argumentsOf are the arguments of commands, by their path below syncd. A command that is
+// missing takes none.
 var argumentsOf = map[string]arguments{
 	"activate":            many(of(waiting)),
 	"adopt":               one(folder),
@@ -62,8 +63,8 @@ var argumentsOf = map[string]arguments{
 	"verify":              many(of(manifests)),
 }
 
-// valuesOf are the values of flags, by the command's path and the flag. A flag that is
-// missing has values of its own, such as a time.
+// valuesOf are the values of flags, by the command's path and the flag. The values of a
+// flag that is missing cannot be listed, such as times.
 var valuesOf = map[string]values{
 	"--config":            file,
 	"adopt --manifest":    of(configured),

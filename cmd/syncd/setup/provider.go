@@ -25,7 +25,8 @@ import (
 	"syncd/internal/report"
 )
 
-// Someone waits for the answer, and can try again.
+// The retries and the silence of a request are short: a person waits for the answer at the
+// terminal, and can try again.
 const maxElapsed, maxStall = 2 * time.Second, 3 * time.Second
 
 // repeat asks until an answer is taken. Without a terminal, the first problem ends it.

@@ -25,7 +25,7 @@ type sender struct {
 	log   zerolog.Logger
 
 	mu       sync.Mutex // guards what follows
-	isTold   bool       // the log says that the collector fails
+	isTold   bool       // the last line in the log says that the collector fails
 	loggedAt time.Time
 }
 

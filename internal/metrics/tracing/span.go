@@ -101,7 +101,7 @@ func Of(ctx context.Context) *Span {
 	return nil
 }
 
-// In returns ctx for work below the span.
+// In returns ctx with the span, so that spans of work with it stand below.
 func (s *Span) In(ctx context.Context) context.Context {
 	if s == nil {
 		return ctx

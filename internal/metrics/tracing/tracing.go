@@ -18,7 +18,7 @@ import (
 // flushTime bounds the wait for the collector when the process ends.
 const flushTime = 5 * time.Second
 
-// scope names the spans' author.
+// scope is OpenTelemetry's name for the code that makes the spans.
 const scope = "syncd"
 
 // Config is what New needs.

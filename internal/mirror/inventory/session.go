@@ -59,7 +59,7 @@ type Query struct {
 }
 
 // mustRead is true for a content that goes live again, and that nobody has read since.
-// What is served already cannot become worse.
+// A content that is served already does not become worse by going live.
 func (q Query) mustRead(id manifest.ObjectID) bool { return q.GoesBack && !q.served[id] }
 
 // Plan splits the files into those whose content is on disk and proven, and those

@@ -192,7 +192,7 @@ func (p *pages) gather(query url.Values) (page, error) {
 	return view, nil
 }
 
-// note confirms a request of the page's form. The value of the parameter names the manifest;
+// note confirms a request of one of the page's forms. The value of the parameter names the manifest;
 // empty means all.
 func note(query url.Values, status report.Status) string {
 	for _, row := range []struct{ key, text string }{

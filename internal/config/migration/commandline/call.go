@@ -237,8 +237,8 @@ func (r *reader) lose(words []Word, at Place, s *scope) {
 	}
 }
 
-// group reads commands that belong together, such as those of one script. What they do
-// beside the updater counts only if they start it.
+// group reads commands that belong together, such as those of one script. Their other
+// commands are noted as lost only if one of them starts the updater.
 func (r *reader) group(read func()) {
 	commands, others := len(r.commands), len(r.lost)
 	read()
