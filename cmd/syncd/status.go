@@ -47,11 +47,14 @@ func statusCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// notLoaded says that the daemon has not loaded a manifest of the file yet.
+const notLoaded = "the running syncd does not know %s yet: send it SIGHUP (`systemctl reload syncd`) to reload the configuration"
+
 // warnOfUnknown names the manifests of the file that a daemon did not load yet.
 func warnOfUnknown(a *cli.App, cfg *config.Config, s report.Status) {
 	for _, name := range cfg.Names() {
 		if !slices.ContainsFunc(s.Manifests, func(m report.ManifestStatus) bool { return m.Name == name }) {
-			a.Warn("the running syncd does not know " + name + " yet: send it SIGHUP (`systemctl reload syncd`) to reload the configuration")
+			a.Warn(fmt.Sprintf(notLoaded, name))
 		}
 	}
 }
@@ -89,7 +92,7 @@ func explainCommand(a *cli.App) *cobra.Command {
 			}
 			list := status.Explanations(args)
 			if len(list) < len(args) {
-				return fmt.Errorf("the running syncd does not know %s yet: send it SIGHUP (`systemctl reload syncd`) to reload the configuration", args[0])
+				return fmt.Errorf(notLoaded, args[0])
 			}
 			if asJSON {
 				err = a.PrintJSON(map[string]any{"explanations": list})

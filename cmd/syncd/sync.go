@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -128,7 +129,7 @@ func syncOnce(ctx context.Context, a *cli.App, req request.Sync, asJSON, quiet b
 func warnOfUnsynced(a *cli.App, cfg *config.Config, result report.Sync) {
 	for _, name := range cfg.Names() {
 		if !slices.ContainsFunc(result.Manifests, func(m report.ManifestResult) bool { return m.Name == name }) {
-			a.Warn(name + " was not synced: the running syncd does not know it yet: send it SIGHUP (`systemctl reload syncd`) to reload the configuration")
+			a.Warn(fmt.Sprintf("%s was not synced: "+notLoaded, name, "it"))
 		}
 	}
 }
