@@ -109,7 +109,9 @@ func (u uploads) status(served int) (*report.UploadStatus, error) {
 		holder, leads := p.Holder()
 		election = &report.ElectionStatus{Leads: leads, Holder: holder}
 	}
-	return status.Upload(known, placeOf(p.settings.publish), served, election), err
+	shown := status.Upload(known, placeOf(p.settings.publish), served, election)
+	shown.Retry = p.retries.shown()
+	return shown, err
 }
 
 // uploadStatusOnDisk is the status of publishing when no engine is running; state is nil

@@ -29,6 +29,7 @@ type uploads struct {
 type uploader struct {
 	*publisher.Publisher
 	settings uploadSettings
+	retries  *uploadRetries
 }
 
 // uploadSettings are the settings of a publisher: another one is made when they change.
@@ -53,6 +54,8 @@ func (u uploads) prepare(cfg *config.Config) (*uploader, error) {
 	if err != nil {
 		return nil, err
 	}
+	retries := &uploadRetries{log: u.options.Log}
+	place.Tell = retries.tell
 	outcomes := &outcomes{place: placeOf(cfg.Publish), store: u.store}
 	known := u.lastUpload(outcomes.place)
 	p, err := publisher.New(publisher.Config{
@@ -60,7 +63,7 @@ func (u uploads) prepare(cfg *config.Config) (*uploader, error) {
 		Configured: func(name string) bool { return u.Config().Has(name) }, Version: u.options.Version, Recheck: cfg.RecheckInterval,
 		Past: publisher.Past{Epoch: known.Epoch, Generation: known.Generation, Wrote: !known.PublishedAt.IsZero()},
 	})
-	return &uploader{p, settings}, err
+	return &uploader{p, settings, retries}, err
 }
 
 // UploadPlace is the place of publish.s3.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Retry is a request to the provider that failed and will be sent again, or that has no
+// Retry is a request to the provider or to a bucket that failed and will be sent again, or that has no
 // answer yet.
 type Retry struct {
 	Manifest string    `json:"manifest,omitempty"` // that it is about; "" for none

@@ -26,6 +26,8 @@ type UploadStatus struct {
 	Kept         []string   `json:"kept"` // manifests that are newer there
 
 	Verification *UploadCheckStatus `json:"verification"` // null before the first
+
+	Retry *Retry `json:"retry,omitempty"` // of a request to the bucket; absent while none is repeated
 }
 
 // UploadCheckStatus is what the last verification of the bucket found.
@@ -96,6 +98,9 @@ func (p UploadStatus) sentence(now time.Time) string {
 	}
 	if v := p.Verification; v != nil {
 		text += v.sentence(at(&v.At))
+	}
+	if p.Retry != nil {
+		text += "; a request there is repeated: " + p.Retry.Text(now)
 	}
 	switch e := p.Election; {
 	case e == nil || e.Holder == "":

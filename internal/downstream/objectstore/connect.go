@@ -33,6 +33,7 @@ type Place struct {
 	Credentials  *credentials.Credentials // nil for those that signature.Credentials finds
 	StallTimeout time.Duration            // a connection that moves no byte for this long is given up
 	Retry        Retry
+	Tell         func(Trouble) // is called for each attempt that is repeated, by several requests at once; may be nil
 }
 
 // CheckCredentials is nil if there are credentials. Without any, requests would be
@@ -61,7 +62,7 @@ func (p Place) Connect(mayWrite func() error, server *Server) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("publish.s3: %w", err)
 	}
-	return &Store{core: *core, credentials: keys, bucket: p.Bucket, prefix: p.Prefix, retry: p.Retry, server: server}, nil
+	return &Store{core: *core, credentials: keys, bucket: p.Bucket, prefix: p.Prefix, retry: p.Retry, tell: p.Tell, server: server}, nil
 }
 
 // answerPatience is how long a server may take to answer, at least: it may have to put

@@ -24,7 +24,16 @@ type Store struct {
 	credentials    *credentials.Credentials
 	bucket, prefix string
 	retry          Retry
+	tell           func(Trouble) // nil if nobody wants to know
 	server         *Server
+}
+
+// Trouble is a request that failed and is sent again.
+type Trouble struct {
+	Err     error // of the last attempt; nil once an attempt succeeded or none follows
+	Attempt int   // that failed
+	Since   time.Time
+	Next    time.Time // when the next attempt begins
 }
 
 // Retry is the exponential backoff after transient faults.
@@ -63,7 +72,8 @@ func (s *Store) do(ctx context.Context, what string, op func(ctx context.Context
 		backoff.WithMaxInterval(s.retry.MaxInterval),
 		backoff.WithMaxElapsedTime(s.retry.MaxElapsed),
 	)
-	for {
+	began := time.Now()
+	for attempt := 1; ; attempt++ {
 		var got reply
 		err := op(context.WithValue(ctx, replyKey{}, &got))
 		if err == nil {
@@ -81,7 +91,14 @@ func (s *Store) do(ctx context.Context, what string, op func(ctx context.Context
 		case wait == backoff.Stop || got.retryAfter > s.retry.MaxElapsed:
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		if err := sleep(ctx, max(wait, got.retryAfter)); err != nil {
+		wait = max(wait, got.retryAfter)
+		if s.tell != nil {
+			if attempt == 1 {
+				defer s.tell(Trouble{})
+			}
+			s.tell(Trouble{Err: fmt.Errorf("%s: %w", what, err), Attempt: attempt, Since: began, Next: time.Now().Add(wait)})
+		}
+		if err := sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
