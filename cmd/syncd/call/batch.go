@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/pflag"
 
 	"syncd/cmd/syncd/cli"
@@ -102,19 +101,19 @@ func makeBatch(ctx context.Context, a *cli.App, name string, op *service.Operati
 		return usageOf(err)
 	}
 	if isComplete {
-		a.Note(fmt.Sprintf("%s has the answers to all %s of %s already: remove it to ask again", flags.batch.output, english.Plural(b.Rows, "row", ""), flags.batch.input))
+		a.Note(fmt.Sprintf("%s has the answers to all %s of %s already: remove it to ask again", flags.batch.output, count(b.Rows, "row"), flags.batch.input))
 		return rowErrors(flags, b.Failed, b.Rows)
 	}
 	showPlan(a, b, name, op, flags)
 	failed, err := b.Run(ctx)
 	if stopped, ok := errors.AsType[*batch.StoppedError](err); ok {
-		a.Note(fmt.Sprintf("%d of %s are done, and kept in %s: the same command goes on with the others", stopped.Done, english.Plural(stopped.Rows, "row", ""), b.Partial()))
+		a.Note(fmt.Sprintf("%d of %s are done, and kept in %s: the same command goes on with the others", stopped.Done, count(stopped.Rows, "row"), b.Partial()))
 	}
 	if err != nil {
 		return err
 	}
 	if failed == 0 {
-		fmt.Fprintf(a.Stderr, "syncd: %s has the answers: %s\n", flags.batch.output, english.Plural(b.Rows, "row", ""))
+		fmt.Fprintf(a.Stderr, "syncd: %s has the answers: %s\n", flags.batch.output, count(b.Rows, "row"))
 	}
 	return rowErrors(flags, failed, b.Rows)
 }
@@ -132,7 +131,7 @@ func rowErrors(flags callFlags, failed, rows int) error {
 	if failed == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %s in %s have an error: see its column error", failed, english.Plural(rows, "row", ""), flags.batch.output)
+	return fmt.Errorf("%d of %s in %s have an error: see its column error", failed, count(rows, "row"), flags.batch.output)
 }
 
 // maxShown bounds the names of columns that a line shows.
@@ -146,12 +145,12 @@ func showPlan(a *cli.App, b *batch.Batch, name string, op *service.Operation, fl
 	}
 	took := time.Duration(math.Ceil(float64(requests)/flags.batch.rate)) * time.Second
 	fmt.Fprintf(a.Stderr, "syncd: %s: %s; at most %s to %s %s, %g a second, which takes %s or longer\n",
-		flags.batch.input, english.Plural(b.Rows, "row", ""), english.Plural(requests, "request", ""), name, op.Name, flags.batch.rate, took)
+		flags.batch.input, count(b.Rows, "row"), count(requests, "request"), name, op.Name, flags.batch.rate, took)
 	if b.Done > 0 {
-		a.Note(fmt.Sprintf("%s have their answer in %s", english.Plural(b.Done, "row", ""), b.Partial()))
+		a.Note(fmt.Sprintf("%s have their answer in %s", count(b.Done, "row"), b.Partial()))
 	}
 	if b.Invalid > 0 {
-		a.Warn(fmt.Sprintf("%s cannot be sent: %s", english.Plural(b.Invalid, "row", ""), report.VisibleLine(transport.Printable(b.Problem.Error()))))
+		a.Warn(fmt.Sprintf("%s cannot be sent: %s", count(b.Invalid, "row"), report.VisibleLine(transport.Printable(b.Problem.Error()))))
 	}
 	a.Note("columns that are sent: " + names(b.Sent))
 	if len(b.Kept) > 0 {
@@ -173,5 +172,12 @@ func showProgress(a *cli.App, p batch.Progress) {
 	if p.Left > 0 {
 		left = fmt.Sprintf(", %s left", p.Left.Round(time.Second))
 	}
-	fmt.Fprintf(a.Stderr, "syncd: %d of %s, %d with an error%s\n", p.Done, english.Plural(p.Rows, "row", ""), p.Failed, left)
+	fmt.Fprintf(a.Stderr, "syncd: %d of %s, %d with an error%s\n", p.Done, count(p.Rows, "row"), p.Failed, left)
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
