@@ -76,9 +76,9 @@ func (c Credential) File() string {
 	return c.file.text()
 }
 
-// Read returns the Customer ID without surrounding white space. Each call reads it
-// again, so that a changed file counts, until it is Known. Its error is a *document.Error that shows neither the ID
-// nor a path from the configuration file.
+// Read returns the Customer ID without surrounding white space. Each call reads it again, so
+// that a changed file counts, until it is Known. Its error is a *document.Error that shows
+// neither the ID nor a path from the configuration file.
 func (c Credential) Read() (Secret, error) {
 	if c.known != nil {
 		return c.known(), nil

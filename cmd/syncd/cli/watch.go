@@ -9,7 +9,8 @@ import (
 // watchEvery is the time between two looks.
 const watchEvery = 2 * time.Second
 
-// Watch calls look, which prints, again and again until a signal ends it. A terminal shows only the last time.
+// Watch calls look, which prints, again and again until ctx ends. A terminal shows only what
+// the last call printed.
 func (a *App) Watch(ctx context.Context, look func() error) error {
 	between := "" // what separates two looks
 	if a.Stdout.IsTerminal() {
