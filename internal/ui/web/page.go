@@ -135,7 +135,7 @@ func newPages(source Source, now func() time.Time, views renderer) *pages {
 		"bytes": func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) },
 		"isSet": func(t any) bool { return !moment(t).IsZero() },
 		"iso":   func(t any) string { return moment(t).UTC().Format(time.RFC3339) },
-		"clock": func(t any) string { return moment(t).In(now().Location()).Format("2006-01-02 15:04 MST") },
+		"clock": func(t any) string { return report.Moment(moment(t).In(now().Location())) },
 		"ago":   func(t any) string { return relative(moment(t), now()) },
 		"words": func(state any) string { return words(fmt.Sprint(state)) },
 		"level": func(state any) level { return levelOf(fmt.Sprint(state)) },
