@@ -92,6 +92,11 @@ var valuesOf = map[string]values{
 
 // Add adds completions to root and all commands below it.
 func Add(a *cli.App, root *cobra.Command) {
+	mendFish(root)
+	addBelow(a, root)
+}
+
+func addBelow(a *cli.App, root *cobra.Command) {
 	path := strings.TrimSpace(strings.TrimPrefix(root.CommandPath(), "syncd"))
 	if root.ValidArgsFunction == nil && len(root.ValidArgs) == 0 {
 		root.ValidArgsFunction = argumentsOf[path].complete(a)
@@ -107,7 +112,7 @@ func Add(a *cli.App, root *cobra.Command) {
 		_ = root.RegisterFlagCompletionFunc(f.Name, v.complete(a)) // the flag exists
 	})
 	for _, cmd := range root.Commands() {
-		Add(a, cmd)
+		addBelow(a, cmd)
 	}
 }
 

@@ -2,6 +2,8 @@ package commands_test
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -42,5 +44,28 @@ func TestCompletionOffersNothingThatAShellRuns(t *testing.T) {
 	for command, folder := range map[string]string{"get": "Data/2026.10/", "served": "m/"} {
 		offered, _, _ := strings.Cut(h.Expect(0, "__complete", command, "").Stdout, "\n:")
 		e2e.Same(h, command, folder+"plain-1.dat\n"+folder+"two words.dat", offered)
+	}
+}
+
+// fish gives the script the words of the line without quotes, and the script evaluates them.
+func TestCompletionOfFishRunsNoNameOfAFile(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t)
+	for _, script := range []string{h.Expect(0, "completion", "fish").Stdout, h.Expect(0, "completion", "fish", "--no-descriptions").Stdout} {
+		h.Contains("the script", script, "set -l args (string escape -- (commandline -opc) |")
+		fish, err := exec.LookPath("fish")
+		if err != nil {
+			continue
+		}
+		for _, name := range []string{`x\;touch\ ran`, `x\(touch\ ran\)`, `'x -;touch ran;='`, `~/x\;touch\ ran`} {
+			cmd := exec.Command(fish, "--no-config", "-c", script+"\ncomplete -C "+"\"syncd adopt $argv[1] \"", name)
+			cmd.Dir = t.TempDir()
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v: %s", name, err, out)
+			}
+			if _, err := os.Lstat(filepath.Join(cmd.Dir, "ran")); err == nil {
+				t.Errorf("the completion after %s ran what the name holds", name)
+			}
+		}
 	}
 }
