@@ -27,7 +27,7 @@ func (t *Tree) Activate(ctx context.Context, req request.Activate) (report.Sync,
 		return report.Sync{}, err
 	}
 	if req.Discard {
-		return t.discard(ctx, names, req.Trigger)
+		return t.discard(ctx, names, req)
 	}
 	stay := court{t}.judgeStaged(ctx, names, req)
 	if ctx.Err() != nil {
@@ -37,6 +37,17 @@ func (t *Tree) Activate(ctx context.Context, req request.Activate) (report.Sync,
 	exported, err := t.Apply(ctx, op)
 	op.result.Exports = exported
 	return op.result, err
+}
+
+// isMeant fails if another revision waits than the one that the request names. A sync can
+// stage a newer one while a person reads what was staged before.
+func (c command) isMeant(req request.Activate) error {
+	for _, name := range req.Names {
+		if e := c.Staging.Get(name); req.Revision != "" && e.Revision != req.Revision {
+			return fmt.Errorf("%s: revision %s does not wait any longer, so nothing was done: see `syncd status` for what waits now", name, req.Revision)
+		}
+	}
+	return nil
 }
 
 // reasons say why manifests do not go live, by name.
@@ -68,7 +79,7 @@ type activation struct {
 }
 
 func (op *activation) Propose(context.Context) (p Proposal, err error) {
-	if err := op.refresh(); err != nil {
+	if err := cmp.Or(op.refresh(), op.isMeant(op.req)); err != nil {
 		return p, err
 	}
 	asked := op.req.Trigger != request.TriggerWindow

@@ -1,16 +1,18 @@
 package golive
 
 import (
+	"cmp"
 	"context"
 
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
+	"syncd/internal/report/request"
 	"syncd/internal/store"
 )
 
-func (t *Tree) discard(ctx context.Context, names []string, trigger string) (report.Sync, error) {
-	op := &discard{command: t.command(trigger), names: names}
+func (t *Tree) discard(ctx context.Context, names []string, req request.Activate) (report.Sync, error) {
+	op := &discard{command: t.command(req.Trigger), req: req, names: names}
 	_, err := t.Apply(ctx, op)
 	return op.result, err
 }
@@ -18,13 +20,14 @@ func (t *Tree) discard(ctx context.Context, names []string, trigger string) (rep
 // discard drops staged and quarantined revisions. The served ones stay.
 type discard struct {
 	command
+	req     request.Activate
 	names   []string
 	changes store.Changes
 }
 
 func (op *discard) Propose(context.Context) (p Proposal, err error) {
 	states, err := op.Store.Manifests()
-	if err != nil {
+	if err = cmp.Or(err, op.isMeant(op.req)); err != nil {
 		return p, err
 	}
 	op.changes.Manifests = map[string]store.Manifest{}

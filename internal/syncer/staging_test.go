@@ -107,6 +107,25 @@ func TestManualStagesUntilActivate(t *testing.T) {
 	}
 }
 
+func TestOnlyTheRevisionThatWasSeenIsActivatedOrDiscarded(t *testing.T) {
+	w := stagedOctober(t)
+	seen := w.status().Manifests[0].Staged.Revision
+	w.publish("data", "2026.11", september())
+	w.demand()
+	req := request.Activate{Names: []string{"data"}, Revision: seen, Trigger: request.TriggerActivate}
+	for _, req.Discard = range []bool{false, true} {
+		if _, err := w.syncer.Tree().Activate(context.Background(), req); err == nil || !strings.Contains(err.Error(), seen) {
+			t.Errorf("discard %v: %v", req.Discard, err)
+		}
+		w.serves("data", september())
+		w.staged("data", "2026.11", report.StateStaged)
+	}
+	req.Revision, req.Discard = w.status().Manifests[0].Staged.Revision, false
+	_, err := w.syncer.Tree().Activate(context.Background(), req)
+	must(t, err)
+	w.staged("data", "", report.StateInSync)
+}
+
 func TestAPollWithStagedDataCostsOneRequest(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		t.Run(fmt.Sprintf("first %v", first), func(t *testing.T) {

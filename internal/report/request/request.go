@@ -82,6 +82,9 @@ type Activate struct {
 	Discard bool     `json:"discard,omitempty"` // drop it instead
 	Again   bool     `json:"again,omitempty"`   // ask gates again that refused it
 	Trigger string   `json:"trigger"`           // for the history
+
+	// Revision, if set, is the one that waits: nothing is done when another one waits by then.
+	Revision string `json:"revision,omitempty"`
 }
 
 // Order notes what an operator says about manifests. Trigger says which order it is: pin,

@@ -75,34 +75,56 @@ func trigger(w http.ResponseWriter, r *http.Request, source Source, limit *rate.
 
 // activate publishes what is staged, or discards it, after the same checks as a sync. A
 // program sends {"manifests": ["…"], "discard": false} and gets 202; the form of the page
-// is redirected to the page. To ask a gate again needs access to the data directory.
+// also sends the revision that it shows, and is redirected to the page. To ask a gate again needs access to the data directory.
 func activate(w http.ResponseWriter, r *http.Request, source Source, limit *rate.Limiter) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	form := isForm(r)
-	names, discard, ok := activation(r, form)
-	if !ok || discard && len(names) == 0 { // all at once by mistake cannot be undone
+	req, ok := activation(r, form)
+	if !ok || (req.Discard || req.Revision != "") && len(req.Names) == 0 { // all at once by mistake cannot be undone
 		http.Error(w, `body is not JSON such as {"manifests": ["name"], "discard": false}`, http.StatusBadRequest)
 		return
 	}
-	req, notice := request.Activate{Names: names, Discard: discard, Trigger: request.TriggerActivate}, "activated"
-	if discard {
+	if status, err := source.Status(); err == nil && !waits(status, req) {
+		http.Error(w, "another revision waits by now than the one that you saw: go back, load the page again and look at it", http.StatusConflict)
+		return
+	}
+	notice := "activated"
+	if req.Discard {
 		req.Trigger, notice = request.TriggerDiscard, "discarded"
 	}
-	order{names, form, notice, func() error { return source.TriggerActivation(r.Context(), req) }}.take(w, r, source, limit)
+	order{req.Names, form, notice, func() error { return source.TriggerActivation(r.Context(), req) }}.take(w, r, source, limit)
 }
 
-// activation reads the names in a request, and whether they are to be discarded.
-func activation(r *http.Request, form bool) (names []string, discard, ok bool) {
+// activation reads the names in a request, whether what waits is to be discarded, and which
+// revision the sender saw.
+func activation(r *http.Request, form bool) (req request.Activate, ok bool) {
+	req.Trigger = request.TriggerActivate
 	if form {
-		names, ok = formNames(r)
-		return names, r.PostForm.Get("discard") != "", ok
+		req.Names, ok = formNames(r)
+		req.Discard, req.Revision = r.PostForm.Get("discard") != "", r.PostForm.Get("revision")
+		return req, ok
 	}
 	var body struct {
 		Manifests []string `json:"manifests"`
 		Discard   bool     `json:"discard"`
+		Revision  string   `json:"revision"`
 	}
 	ok = readJSON(r, &body)
-	return body.Manifests, body.Discard, ok
+	req.Names, req.Discard, req.Revision = body.Manifests, body.Discard, body.Revision
+	return req, ok
+}
+
+// waits is false if a request names a revision that is no longer the one that waits.
+func waits(status report.Status, req request.Activate) bool {
+	for _, m := range status.Manifests {
+		switch {
+		case req.Revision == "" || !slices.Contains(req.Names, m.Name):
+		case m.Staged != nil && m.Staged.Revision == req.Revision, m.Quarantined != nil && m.Quarantined.Revision == req.Revision:
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // rollBack goes back to the revisions of an earlier generation. A program sends

@@ -75,6 +75,14 @@ func (c card) StagedRelease() string {
 	return c.Quarantined.Release
 }
 
+// StagedRevision is the revision of StagedRelease.
+func (c card) StagedRevision() string {
+	if c.Staged != nil {
+		return c.Staged.Revision
+	}
+	return c.Quarantined.Revision
+}
+
 // ShowsNewest is true unless the newest release stands on the card already.
 func (c card) ShowsNewest() bool {
 	return c.Newest != c.Release && c.Newest != c.Failing && (c.Staged == nil || c.Newest != c.Staged.Release)

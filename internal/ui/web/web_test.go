@@ -368,7 +368,7 @@ func TestBasicAuthGuardsEveryPath(t *testing.T) {
 }
 
 func TestActivationByTheAPIAndThePage(t *testing.T) {
-	q := &queue{Source: &scene{status: report.Status{Manifests: []report.ManifestStatus{{Name: "one", State: report.StateStaged}}}}}
+	q := &queue{Source: &scene{status: report.Status{Manifests: []report.ManifestStatus{{Name: "one", State: report.StateStaged, Staged: &report.StagedRevision{Revision: "abc"}}}}}}
 	h := Handler(q, prometheus.NewRegistry())
 	post := func(body, kind string, headers ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, "/api/v1/activate", strings.NewReader(body))
@@ -393,6 +393,11 @@ func TestActivationByTheAPIAndThePage(t *testing.T) {
 		{"discard all", `{"discard": true}`, "application/json", nil, 400, nil},
 		{"unknown", `{"manifests": ["two"]}`, "application/json", nil, 404, nil},
 		{"nonsense", `{"force": true}`, "application/json", nil, 400, nil},
+		{"the revision that is shown", "manifest=one&revision=abc", form, []string{"Accept", "text/html"}, 303, []request.Activate{{Names: []string{"one"}, Revision: "abc", Trigger: "activate"}}},
+		{"a revision that was shown", "manifest=one&revision=old", form, []string{"Accept", "text/html"}, 409, nil},
+		{"to discard what was shown", "manifest=one&revision=old&discard=yes", form, []string{"Accept", "text/html"}, 409, nil},
+		{"a revision by a program", `{"manifests": ["one"], "revision": "old"}`, "application/json", nil, 409, nil},
+		{"a revision of all", `{"revision": "abc"}`, "application/json", nil, 400, nil},
 		{"button", "manifest=one", form, []string{"Accept", "text/html"}, 303, []request.Activate{{Names: []string{"one"}, Trigger: "activate"}}},
 		{"discard button", "manifest=one&discard=yes", form, []string{"Accept", "text/html"}, 303, []request.Activate{{Names: []string{"one"}, Discard: true, Trigger: "discard"}}},
 		{"another site", "manifest=one", form, []string{"Accept", "text/html", "Sec-Fetch-Site", "cross-site"}, 403, nil},
