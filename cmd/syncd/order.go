@@ -26,8 +26,9 @@ before 'release' of the configuration, and may be an older one.`,
 			if err != nil {
 				return cli.Usagef("RELEASE %w", err)
 			}
-			text := fmt.Sprintf("%s  pinned to %s: `syncd sync %s` fetches it now, else the next sync does", args[0], release, args[0])
-			return giveOrder(cmd.Context(), a, request.Order{Manifests: args[:1], Release: string(release), Trigger: request.TriggerPin}, text, asJSON)
+			text := fmt.Sprintf("%s  pinned to %s", args[0], release)
+			next := fmt.Sprintf(": `syncd sync %s` fetches it now, else the next sync does", args[0])
+			return giveOrder(cmd.Context(), a, request.Order{Manifests: args[:1], Release: string(release), Trigger: request.TriggerPin}, text, next, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -39,7 +40,7 @@ func unpinCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "unpin MANIFEST", Short: "Follow the configured release again", Args: cli.Arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return giveOrder(cmd.Context(), a, request.Order{Manifests: args, Trigger: request.TriggerUnpin}, args[0]+"  follows the configuration from the next sync on", asJSON)
+			return giveOrder(cmd.Context(), a, request.Order{Manifests: args, Trigger: request.TriggerUnpin}, args[0]+"  follows the configuration", " from the next sync on", asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -63,7 +64,7 @@ mirrored as usual.`,
 			if req.Undo {
 				text = fmt.Sprintf("%s  no longer skips %s", args[0], release)
 			}
-			return giveOrder(cmd.Context(), a, req, text, asJSON)
+			return giveOrder(cmd.Context(), a, req, text, "", asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -87,7 +88,7 @@ the configuration again. 'syncd sync --force' ends a hold, and so does --for 0s.
 			if !end.After(time.Now()) {
 				text = "no longer held"
 			}
-			return giveOrder(cmd.Context(), a, request.Order{Manifests: args, Until: end, Trigger: request.TriggerHold}, text, asJSON)
+			return giveOrder(cmd.Context(), a, request.Order{Manifests: args, Until: end, Trigger: request.TriggerHold}, text, "", asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -118,10 +119,18 @@ func holdEnd(until, span string, now time.Time) (time.Time, error) {
 	return end, nil
 }
 
-// giveOrder notes an order and prints what has been done.
-func giveOrder(ctx context.Context, a *cli.App, req request.Order, done string, asJSON bool) error {
+// giveOrder notes an order and prints what has been done, and what comes next where no hold
+// keeps the next sync from it.
+func giveOrder(ctx context.Context, a *cli.App, req request.Order, done, next string, asJSON bool) error {
 	return work[request.Order, report.Sync]{
 		operation: operation.Order, check: named(req.Manifests), asJSON: asJSON,
-		text: lines(func(w io.Writer, _ report.Sync) { fmt.Fprintln(w, done) }),
+		text: lines(func(w io.Writer, result report.Sync) {
+			for _, m := range result.Manifests {
+				if next != "" && m.HoldUntil != nil {
+					next = fmt.Sprintf(" once its hold ends at %s: `syncd sync --force %s` ends it now", report.Moment(m.HoldUntil.Local()), m.Name)
+				}
+			}
+			fmt.Fprintln(w, done+next)
+		}),
 	}.run(ctx, a, req)
 }

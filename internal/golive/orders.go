@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest"
@@ -49,7 +50,11 @@ func (op *order) Propose(context.Context) (p Proposal, err error) {
 		if !orders.Equal(record.Orders) {
 			p.Change.Orders[t.Name] = orders
 		}
-		op.result.Manifests = append(op.result.Manifests, resultOf(record, report.Unchanged))
+		result := resultOf(record, report.Unchanged)
+		if orders.Holds(time.Now()) {
+			result.HoldUntil = &orders.HoldUntil
+		}
+		op.result.Manifests = append(op.result.Manifests, result)
 	}
 	return p, nil
 }

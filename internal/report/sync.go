@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // Result is the outcome of a sync for one manifest, as JSON and metrics name it.
@@ -102,7 +103,8 @@ type ManifestResult struct {
 	Staged      *StagedRevision `json:"staged,omitempty"`       // waits to go live
 	NewlyStaged bool            `json:"newly_staged,omitempty"` // since this sync
 
-	PinnedBefore string `json:"pinned_before,omitempty"` // the pin that a rollback moved to the release that is served now
+	PinnedBefore string     `json:"pinned_before,omitempty"` // the pin that a rollback moved to the release that is served now
+	HoldUntil    *time.Time `json:"hold_until,omitempty"`    // a hold that keeps an order from the next sync
 }
 
 // OK is true when no manifest, view or export failed or was refused, and the outcome was

@@ -95,6 +95,8 @@ func TestPinHoldAndSkipByCommandWithAndWithoutADaemon(t *testing.T) {
 		e2e.Same(h, "held", "september", h.ServedContent("m"))
 		e2e.Same(h, "state", "held", h.StagedStatus("m").State)
 		h.Expect(0, "hold", "m", "--until", "2036-01-01 06:00")
+		h.Contains("pin below a hold", h.Expect(0, "pin", "m", "2026.10").Stdout, "pinned to 2026.10 once its hold ends at 2036-01-01 06:00", "`syncd sync --force m`")
+		h.Contains("unpin below a hold", h.Expect(0, "unpin", "m").Stdout, "follows the configuration once its hold ends at 2036-01-01 06:00")
 		h.Expect(0, "sync", "--force")
 		e2e.Same(h, "forced", "october", h.ServedContent("m"))
 		e2e.Same(h, "state", "in_sync", h.StagedStatus("m").State)
