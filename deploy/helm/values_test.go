@@ -140,6 +140,11 @@ serviceAccount: {name: reads-the-bucket, token: true}
 				t.Error(o.config.Data["syncd.yaml"])
 			}
 		}},
+		{"a user of a large number", small + "workload: DaemonSet\nuser: 1000660000\ngroup: 1000660000\n", func(t *testing.T, o *objects) {
+			if owner := o.pod().Spec.InitContainers[0]; owner.Command[1] != "1000660000:1000660000" || *o.pod().Spec.SecurityContext.RunAsUser != 1000660000 {
+				t.Errorf("%v %+v", owner.Command, o.pod().Spec.SecurityContext)
+			}
+		}},
 		{"nodes without persistence", small + "workload: DaemonSet\npersistence: {enabled: false}\n", func(t *testing.T, o *objects) {
 			if len(o.pod().Spec.InitContainers) != 0 || o.pod().Spec.Volumes[0].EmptyDir == nil {
 				t.Errorf("%+v", o.daemon)
