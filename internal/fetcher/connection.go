@@ -33,6 +33,9 @@ func (c *connection) open(ctx context.Context) error {
 	}
 	ctx, c.cancel = context.WithCancel(ctx)
 	sent := time.Now()
+	if t.pastCaches {
+		header.Set("Cache-Control", "no-cache")
+	}
 	res, err := t.download.fetcher.source.Download(ctx, t.download.file, header, !t.download.isSmall)
 	if err != nil {
 		c.cancel()

@@ -49,8 +49,8 @@ func (d *download) prove(ctx context.Context) (manifest.Object, error) {
 	cleanMismatches := 0 // of passes that used no bytes of an earlier call
 	// A mismatch can come from ranges that the server gets wrong, so there are no
 	// segments after one.
-	for segments := d.fetcher.segments; ; segments = 1 {
-		t := &transfer{download: d, partial: d.partial, segments: segments}
+	for segments, isRetry := d.fetcher.segments, false; ; segments, isRetry = 1, true {
+		t := &transfer{download: d, partial: d.partial, segments: segments, pastCaches: isRetry}
 		if err := t.run(ctx); err != nil {
 			return manifest.Object{}, err
 		}

@@ -136,6 +136,11 @@ func TestFetchStartsCleanAfterOneMismatch(t *testing.T) {
 		t.Errorf("watcher got %+v", w)
 	}
 	b.wantRanges("", "", rangeFrom(mib))
+	for i, r := range b.downloads() { // a cache may have kept the damaged bytes
+		if got, want := r.Header.Get("Cache-Control") == "no-cache", i > 0; got != want {
+			t.Errorf("request %d goes past caches: %v", i, got)
+		}
+	}
 }
 
 func TestFetchGivesUpOnServerWithoutProgress(t *testing.T) {

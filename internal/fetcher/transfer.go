@@ -19,6 +19,9 @@ type transfer struct {
 	segments int      // connections at most
 	workers  *workers
 
+	// pastCaches asks caches on the way for the server's bytes: theirs may be damaged.
+	pastCaches bool
+
 	// The main connection owns these fields.
 	furthest  int64 // the most bytes that were present at once
 	headway   headway
