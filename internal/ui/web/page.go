@@ -57,7 +57,7 @@ type card struct {
 	Badge      badge
 	Known      badge      // for the verdict
 	Open       bool       // unfolded, because someone should look
-	Says       string     // what the badge does not say yet; "" for nothing
+	Says       string     // the part of the explanation that the badge leaves out; "" for none
 	LastError  string     // unless the banner shows it
 	Configured string     // unless it is latest
 	NextTry    *time.Time // of a sync; nil while one runs
