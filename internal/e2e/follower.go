@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,11 +49,8 @@ func (f *FollowerHost) KeyFree() {
 	}))
 }
 
-// FreeAddress is a free address: Prometheus cannot choose a port by itself.
+// FreeAddress is a free address for a program that is told its port, such as Prometheus.
 func FreeAddress(h *Host) string {
 	h.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	h.Must(err)
-	defer listener.Close()
-	return listener.Addr().String()
+	return buckettest.FreeAddress(h.T)
 }

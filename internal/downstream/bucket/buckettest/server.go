@@ -2,6 +2,8 @@ package buckettest
 
 import (
 	"bytes"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -53,7 +55,7 @@ func New(t testing.TB) *Server {
 // NewOf starts the server of a maker.
 func NewOf(t testing.TB, maker string) *Server {
 	t.Helper()
-	s := &Server{t: t, maker: maker, address: freeAddress(t), folder: t.TempDir(), AccessKey: AccessKey, SecretKey: SecretKey}
+	s := &Server{t: t, maker: maker, address: FreeAddress(t), folder: t.TempDir(), AccessKey: AccessKey, SecretKey: SecretKey}
 	s.Endpoint = "http://" + s.address
 	if maker == "s3rver" {
 		s.AccessKey, s.SecretKey = "S3RVER", "S3RVER" // it has no others
@@ -91,7 +93,7 @@ func (s *Server) Start() {
 }
 
 func (s *Server) arguments() []string {
-	host, port, _ := net.SplitHostPort(s.address) // of freeAddress
+	host, port, _ := net.SplitHostPort(s.address) // of FreeAddress
 	switch s.maker {
 	case versitygw:
 		return []string{"--quiet", "--port", s.address, "--health", "/health", "--region", Region, "posix", s.folder}
@@ -136,13 +138,19 @@ func (s *Server) Path(name string) string {
 	return filepath.Join(s.folder, Bucket, filepath.FromSlash(name))
 }
 
-// freeAddress is a free address: Kill and Start need one that stays.
-func freeAddress(t testing.TB) string {
+// FreeAddress is a free address of loopback, for a program that is told its port. The system
+// gives no port of this range to a connection or listener that asks for any, so that nobody
+// takes the address until the program listens.
+func FreeAddress(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const first, last = 20_000, 32_000
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(last-first))
+		if listener, err := net.Listen("tcp", address); err == nil {
+			listener.Close()
+			return address
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
