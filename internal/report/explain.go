@@ -33,8 +33,8 @@ func (s *Status) Explain(now time.Time) {
 	}
 }
 
-// Brief is the explanation of a manifest for a page: without its state, times, errors and
-// what is served, because they stand beside it.
+// Brief is the explanation of a manifest for a page. It leaves out state, times, errors
+// and the served release, because the page shows them beside it.
 func (m ManifestStatus) Brief(now time.Time) string {
 	return OneLine(explanation{ManifestStatus: m, now: now, brief: true}.sentence())
 }

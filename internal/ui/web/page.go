@@ -61,7 +61,7 @@ type card struct {
 	LastError  string     // unless the banner shows it
 	Configured string     // unless it is latest
 	NextTry    *time.Time // of a sync; nil while one runs
-	Before     *before    // what a rollback leads to; nil for nothing
+	Before     *before    // the revision to which a rollback leads; nil for none
 	HasBytes   bool       // to download: a bar shows the percentage
 	Percent    int
 	Past       []pastSync
