@@ -20,7 +20,7 @@ import (
 // program. A wing imports only wings of floors below its own. ARCHITECTURE.md has the same
 // list as a picture.
 var floors = [][]string{
-	{"crash", "e2e"},
+	{"e2e"},
 	{"cmd/syncd"},
 	{"doctor"},
 	{"daemon", "ui"},
@@ -46,7 +46,7 @@ var rooms = map[string][]string{
 	"daemon":     {".", "signals"},
 	"disk":       {"datadir", "durable flock space", "directio fsops"},
 	"doctor":     {".", "alert"},
-	"e2e":        {"commands daemon doctor downstream files golive sync", "."},
+	"e2e":        {"commands crash daemon doctor downstream files golive sync", "."},
 	"downstream": {"follower publisher serve", "catalog objectstore", "bucket rings"},
 	"emulator":   {".", "autocomplete contribution listing property reversegeo testclient", "releases service", "catalogue gazetteer wire"},
 	"engine":     {".", "operation"},

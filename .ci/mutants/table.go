@@ -4,15 +4,15 @@ package main
 // a user would suffer from.
 var mutants = []mutant{
 	// The order of a publish.
-	{"a generation's files are not synced", `(if err := )\w+(\.\w+)*\.SyncFiles\(\w+\.root, files\)`, "${1}error(nil)", "mirror crash", "Publish|Fault|Fsync|Durable|PowerCut|Step|Order"},
+	{"a generation's files are not synced", `(if err := )\w+(\.\w+)*\.SyncFiles\(\w+\.root, files\)`, "${1}error(nil)", "mirror e2e/crash", "Publish|Fault|Fsync|Durable|PowerCut|Step|Order"},
 	{"a renamed name is not synced", `(if err := )d\.SyncDir\(dir, filepath\.Dir\(newName\)\)`, "${1}error(nil)", "durable mirror", ""},
-	{"a replaced file is not synced", `return withFile\(dir, temp, SyncFile\)`, "return nil", "durable store mirror crash", "Replace|PowerCut|Durable|Fsync|Disk"},
+	{"a replaced file is not synced", `return withFile\(dir, temp, SyncFile\)`, "return nil", "durable store mirror e2e/crash", "Replace|PowerCut|Durable|Fsync|Disk"},
 	{"current is replaced in two steps", `return d\.replace\(dir, name, func\(temp string\) error \{ return dir\.Symlink\(target, temp\) \}\)`, "_ = dir.RemoveAll(name)\n\treturn dir.Symlink(target, name)", "durable mirror", ""},
 	{"an unsynced swap is forgotten", `(\w+\.unsyncedSwap = )err != nil`, "${1}false && err != nil", "mirror", "Swap|Unsynced"},
 	{"a swap whose fsync failed is not seen", `if err == nil \|\| readErr == nil && number == next\.Number \{`, "if _, _ = number, readErr; err == nil {", "mirror", "Swap|Unsynced|Fsync|Fail"},
 	{"a file whose fsync failed stays", `for _, name := range names \{ // a second fsync`, "for _, name := range names[:0] { // a second fsync", "mirror", ""},
 	{"a leftover generation stays", `if err := \w+(\.\w+)*\.RemoveTree\(final\); err != nil \{`, "if err := error(nil); err != nil {", "mirror", ""},
-	{"a large file is not synced", `(isDurable = \w+\.size\(\) >= minDurable; )isDurable`, "${1}false", "fetcher crash", "Durable|PowerCuts"},
+	{"a large file is not synced", `(isDurable = \w+\.size\(\) >= minDurable; )isDurable`, "${1}false", "fetcher e2e/crash", "Durable|PowerCuts"},
 
 	// Guards.
 	{"min_keep_ratio is ignored", `float64\(([\w.]+)\) < ([\w.]+)\.MinKeepRatio`, "float64($1) < 0*$2.MinKeepRatio", "syncer|source syncer", "Refus|Shrink|Keep|Guard"},

@@ -1,6 +1,6 @@
 // Package e2e is the harness of the end-to-end tests: a Host is a machine with a
 // configuration, a data directory and a provider, and a Process is a syncd that runs on it.
-// The folders below hold the tests, by what they tell; internal/crash has those of crashes,
+// The folders below hold the tests, by what they tell; crash has those of kills,
 // power cuts and full disks.
 //
 // The tests run the program itself, as a build without the race detector, which needs a
