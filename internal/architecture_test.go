@@ -42,7 +42,7 @@ var floors = [][]string{
 var rooms = map[string][]string{
 	"cmd/syncd":  {".", "browse call complete demo setup", "cli gctune"},
 	"clients":    {"autocomplete batch contribution listing property releases reversegeo", "service", "transport", "certificate origin signature wire"},
-	"config":     {"migration", ".", "document"},
+	"config":     {"migration", ".", "value", "document"},
 	"daemon":     {".", "signals"},
 	"disk":       {"datadir", "durable flock space", "directio fsops"},
 	"doctor":     {".", "alert"},

@@ -1,12 +1,12 @@
 package config
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"syncd/internal/config/document"
+	"syncd/internal/config/value"
 	"syncd/internal/golive/gate"
 	"syncd/internal/manifest"
 )
@@ -60,7 +60,7 @@ func activation(to *Activation) document.Setter {
 			*to = Activation{}
 			d.Mapping(path, n, document.Table{
 				"window": document.Scalar(&to.Window.Opens, parseWindow),
-				"for":    document.Scalar(&to.Window.For, parsePositiveDuration),
+				"for":    document.Scalar(&to.Window.For, value.PositiveDuration),
 			})
 			for _, key := range []string{".window", ".for"} {
 				if !d.IsSet(path + key) {
@@ -103,11 +103,11 @@ func gateOf(to *Gate) document.Setter {
 		}
 		*to = Gate{Timeout: defaultGateTimeout}
 		d.Mapping(path, n, document.Table{
-			"command": document.List(&to.Command, parseArgument),
-			"timeout": document.Scalar(&to.Timeout, parsePositiveDuration),
+			"command": document.List(&to.Command, value.Text),
+			"timeout": document.Scalar(&to.Timeout, value.PositiveDuration),
 			"compare": func(d *document.Decoder, path string, n *document.Node) {
 				to.Compare = true
-				document.Keys(document.Table{"max_changed": document.Scalar(&to.Changed, parsePercent)})(d, path, n)
+				document.Keys(document.Table{"max_changed": document.Scalar(&to.Changed, value.Percent)})(d, path, n)
 				if !d.IsSet(path + ".max_changed") {
 					d.Fail(path+".max_changed", "is missing", `write the share of lines that may differ, such as "2%"`)
 				}
@@ -142,19 +142,6 @@ func checkVariables(d *document.Decoder, c *Config) {
 	}
 }
 
-// parseArgument accepts any argument of a command.
-func parseArgument(text string) (string, *document.Fault) { return text, nil }
-
-// parsePercent accepts a share as a percentage.
-func parsePercent(text string) (float64, *document.Fault) {
-	number, isPercent := strings.CutSuffix(text, "%")
-	percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || !isPercent || !(percent >= 0 && percent <= 100) { // also refuses NaN
-		return 0, refuseNumber(text, "is not a percentage from 0% to 100%", `use a form such as "2%"`)
-	}
-	return percent / 100, nil
-}
-
 func decodeGroups(d *document.Decoder, n *document.Node, c *Config) []Group {
 	if n == nil || n.Null {
 		return nil
@@ -184,7 +171,7 @@ func decodeGroup(d *document.Decoder, g *Group, path string, n *document.Node, c
 		d.Fail(path, "must be a mapping", "write {name: NAME, manifests: [FIRST, SECOND]}")
 		return
 	}
-	d.Mapping(path, n, document.Table{"name": document.Scalar(&g.Name, parseName), "manifests": document.List(&g.Manifests, parseName)})
+	d.Mapping(path, n, document.Table{"name": document.Scalar(&g.Name, value.Name), "manifests": document.List(&g.Manifests, value.Name)})
 	if !d.IsSet(path + ".name") {
 		d.Fail(path+".name", "is missing", "write a name for the group, for `syncd activate`")
 	}
@@ -200,7 +187,7 @@ func decodeGroup(d *document.Decoder, g *Group, path string, n *document.Node, c
 
 // ParseRelease parses a release or an alias. Its error does not quote the text.
 func ParseRelease(text string) (manifest.Release, error) {
-	release, f := parseRelease(text)
+	release, f := value.Release(text)
 	if f != nil {
 		return "", document.Place{}.Error("", f.Problem, f.Suggestion)
 	}
@@ -210,9 +197,19 @@ func ParseRelease(text string) (manifest.Release, error) {
 // ParseLongDuration parses a duration in Go's form, or whole days or years. Its error does
 // not quote the text.
 func ParseLongDuration(text string) (time.Duration, error) {
-	d, f := parseLongDuration(text)
+	d, f := value.LongDuration(text)
 	if f != nil {
 		return 0, document.Place{}.Error("", f.Problem, f.Suggestion)
 	}
 	return d, nil
+}
+
+// ParseRate parses bytes per second with a unit, such as 50MiB. "" and 0 mean no limit.
+// Its error quotes the text.
+func ParseRate(text string) (int64, error) {
+	n, f := value.Rate(text)
+	if f != nil {
+		return 0, fmt.Errorf("%q %s: use a form such as 50MiB, or 0 for no limit", text, f.Problem)
+	}
+	return n, nil
 }

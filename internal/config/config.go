@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"syncd/internal/config/document"
+	"syncd/internal/config/value"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
@@ -150,12 +151,12 @@ func Default() *Config {
 		Transfers:       Transfers{Files: 4, Segments: 4, PublishAfter: time.Minute},
 		Retain:          2,
 		RetainFor:       time.Hour,
-		Audit:           Audit{Keep: 2 * year},
+		Audit:           Audit{Keep: 2 * value.Year},
 		Scrub:           Scrub{Rate: 50 << 20},
 		Guards:          Guards{MinKeepRatio: 0.5, MaxFileShrink: 0.9},
 		HTTP:            HTTP{Listen: "127.0.0.1:9797"},
-		Serve:           Serve{Keep: day, KeepMax: KeepTenth, MaxHosts: 1000},
-		Publish:         Publish{Grace: 3 * day},
+		Serve:           Serve{Keep: value.Day, KeepMax: KeepTenth, MaxHosts: 1000},
+		Publish:         Publish{Grace: 3 * value.Day},
 		Services:        Services{Prefix: "Provider"},
 		Permissions:     Permissions{Files: 0o444, Directories: 0o755, Group: UnchangedGroup},
 	}
@@ -207,7 +208,7 @@ func DataDir(path string) string {
 			continue
 		}
 		if root, err := document.Parse(path, line); err == nil {
-			document.NewDecoder(path).Mapping("", root, document.Table{"data_dir": document.Scalar(&dir, absolute)})
+			document.NewDecoder(path).Mapping("", root, document.Table{"data_dir": document.Scalar(&dir, value.Absolute)})
 		}
 	}
 	return dir
@@ -303,15 +304,15 @@ func (d *decoder) config(root *document.Node) *Config {
 	var services, manifests, views, groups, hooks *document.Node
 	d.Mapping("", root, document.Table{
 		"source":           d.source(&c.Source),
-		"data_dir":         document.Scalar(&c.DataDir, parseDataDir),
+		"data_dir":         document.Scalar(&c.DataDir, value.DataDir),
 		"schedule":         document.Scalar(&c.Schedule, parseSchedule),
-		"jitter":           document.Scalar(&c.Jitter, parseDuration),
-		"recheck_interval": document.Scalar(&c.RecheckInterval, parsePositiveDuration),
+		"jitter":           document.Scalar(&c.Jitter, value.Duration),
+		"recheck_interval": document.Scalar(&c.RecheckInterval, value.PositiveDuration),
 		"transfers":        document.Keys(c.Transfers.table()),
-		"retain":           document.Scalar(&c.Retain, integer(0, 1_000_000)),
-		"retain_for":       document.Scalar(&c.RetainFor, parseDuration),
+		"retain":           document.Scalar(&c.Retain, value.Integer(0, 1_000_000)),
+		"retain_for":       document.Scalar(&c.RetainFor, value.Duration),
 		"guards":           document.Keys(c.Guards.table()),
-		"audit":            document.Keys(document.Table{"keep": document.Scalar(&c.Audit.Keep, parseLongDuration)}),
+		"audit":            document.Keys(document.Table{"keep": document.Scalar(&c.Audit.Keep, value.LongDuration)}),
 		"scrub":            document.Keys(c.Scrub.table()),
 		"http":             document.Keys(d.http(&c.HTTP)),
 		"serve":            d.serve(&c.Serve),
@@ -346,25 +347,25 @@ func (d *decoder) config(root *document.Node) *Config {
 func (s *Scrub) table() document.Table {
 	return document.Table{
 		"schedule": document.Scalar(&s.Schedule, parseOptionalSchedule),
-		"rate":     document.Scalar(&s.Rate, parseRate),
+		"rate":     document.Scalar(&s.Rate, value.Rate),
 	}
 }
 
 func (g *Guards) table() document.Table {
 	return document.Table{
-		"min_keep_ratio":  document.Scalar(&g.MinKeepRatio, parseRatio),
-		"min_bytes_ratio": document.Scalar(&g.MinBytesRatio, parseRatio),
-		"max_file_shrink": document.Scalar(&g.MaxFileShrink, parseShrink),
+		"min_keep_ratio":  document.Scalar(&g.MinKeepRatio, value.Ratio),
+		"min_bytes_ratio": document.Scalar(&g.MinBytesRatio, value.Ratio),
+		"max_file_shrink": document.Scalar(&g.MaxFileShrink, value.Shrink),
 	}
 }
 
 func (t *Transfers) table() document.Table {
 	return document.Table{
-		"files":         document.Scalar(&t.Files, integer(1, 64)),
-		"segments":      document.Scalar(&t.Segments, integer(1, 16)),
-		"bandwidth":     document.Scalar(&t.Bandwidth, parseBandwidth),
-		"publish_after": document.Scalar(&t.PublishAfter, parseDuration),
-		"cache":         document.Scalar(&t.KeepCache, parseCache),
+		"files":         document.Scalar(&t.Files, value.Integer(1, 64)),
+		"segments":      document.Scalar(&t.Segments, value.Integer(1, 16)),
+		"bandwidth":     document.Scalar(&t.Bandwidth, value.Bandwidth),
+		"publish_after": document.Scalar(&t.PublishAfter, value.Duration),
+		"cache":         document.Scalar(&t.KeepCache, value.Cache),
 	}
 }
 
@@ -377,7 +378,7 @@ func (d *decoder) defaultListen(h *HTTP) {
 	if text == "" {
 		return
 	}
-	listen, f := parseListen(text)
+	listen, f := value.Listen(text)
 	if f != nil {
 		d.FailAt(document.Place{Key: "$" + listenVariable}, f.Problem, f.Suggestion)
 		return
@@ -387,8 +388,8 @@ func (d *decoder) defaultListen(h *HTTP) {
 
 func (d *decoder) http(h *HTTP) document.Table {
 	return document.Table{
-		"listen":     document.Scalar(&h.Listen, parseListen),
+		"listen":     document.Scalar(&h.Listen, value.Listen),
 		"web_config": document.Scalar(&h.WebConfig, d.besideConfig),
-		"hosts":      document.List(&h.Hosts, parseHost),
+		"hosts":      document.List(&h.Hosts, value.Host),
 	}
 }

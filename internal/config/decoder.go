@@ -27,3 +27,12 @@ func newDecoder(file string, env Environment) (*decoder, error) {
 	}
 	return &decoder{Decoder: document.NewDecoder(file), dir: dir, env: env}, nil
 }
+
+// besideConfig resolves a path against the directory of the configuration file. ""
+// stays "".
+func (d *decoder) besideConfig(text string) (string, *document.Fault) {
+	if text == "" || filepath.IsAbs(text) {
+		return text, nil
+	}
+	return filepath.Join(d.dir, text), nil
+}

@@ -16,6 +16,7 @@ import (
 
 	"syncd/internal/clients/origin"
 	"syncd/internal/config/document"
+	"syncd/internal/config/value"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/hooks/event"
 )
@@ -135,11 +136,11 @@ func (d *decoder) hook(h *Hook, path string, n *document.Node, c *Config) {
 	var on []string
 	var secret string
 	d.Mapping(path, n, document.Table{
-		"name":        document.Scalar(&h.Name, parseName),
+		"name":        document.Scalar(&h.Name, value.Name),
 		"on":          document.List(&on, parseEvent),
-		"manifests":   document.List(&h.Manifests, parseName),
-		"command":     document.List(&h.Command, parseArgument),
-		"webhook":     document.Scalar(&h.Webhook, parseURL),
+		"manifests":   document.List(&h.Manifests, value.Name),
+		"command":     document.List(&h.Command, value.Text),
+		"webhook":     document.Scalar(&h.Webhook, value.URL),
 		"timeout":     document.Scalar(&h.Timeout, parseHookTimeout),
 		"secret_file": document.Scalar(&secret, d.besideConfig),
 	})
@@ -259,9 +260,9 @@ func parseEvent(text string) (string, *document.Fault) {
 }
 
 func parseHookTimeout(text string) (time.Duration, *document.Fault) {
-	timeout, f := parsePositiveDuration(text)
+	timeout, f := value.PositiveDuration(text)
 	if f == nil && timeout > maxHookTimeout {
-		return 0, refuseNumber(text, "is longer than an hour", "let the program do longer work in the background, by a service of its own")
+		return 0, value.RefuseNumber(text, "is longer than an hour", "let the program do longer work in the background, by a service of its own")
 	}
 	return timeout, f
 }

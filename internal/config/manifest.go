@@ -1,12 +1,11 @@
 package config
 
 import (
-	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"syncd/internal/config/document"
+	"syncd/internal/config/value"
 	"syncd/internal/manifest"
 )
 
@@ -58,18 +57,18 @@ func (d *decoder) manifest(m *Manifest, path string, n *document.Node) {
 	}
 	var files []string
 	d.Mapping(path, n, document.Table{
-		"name":         document.Scalar(&m.Name, parseName),
-		"product":      document.Scalar(&m.Product, parseProduct),
-		"files":        document.List(&files, parseReference),
-		"tag":          document.Scalar(&m.Tag, parseTag),
-		"release":      document.Scalar(&m.Release, parseRelease),
+		"name":         document.Scalar(&m.Name, value.Name),
+		"product":      document.Scalar(&m.Product, value.Product),
+		"files":        document.List(&files, value.Reference),
+		"tag":          document.Scalar(&m.Tag, value.Tag),
+		"release":      document.Scalar(&m.Release, value.Release),
 		"schedule":     document.Scalar(&m.Schedule, parseSchedule),
-		"os":           document.List(&m.Filter.OS, parseSegment),
-		"compiler":     document.List(&m.Filter.Compiler, parseSegment),
-		"language":     document.List(&m.Filter.Language, parseSegment),
-		"architecture": document.List(&m.Filter.Architecture, parseSegment),
-		"include":      document.List(&m.Filter.Include, parseGlob),
-		"exclude":      document.List(&m.Filter.Exclude, parseGlob),
+		"os":           document.List(&m.Filter.OS, value.Segment),
+		"compiler":     document.List(&m.Filter.Compiler, value.Segment),
+		"language":     document.List(&m.Filter.Language, value.Segment),
+		"architecture": document.List(&m.Filter.Architecture, value.Segment),
+		"include":      document.List(&m.Filter.Include, value.Glob),
+		"exclude":      document.List(&m.Filter.Exclude, value.Glob),
 		"activate":     activation(&m.Activate),
 		"gate":         gateOf(&m.Gate),
 	})
@@ -80,7 +79,7 @@ func (d *decoder) manifest(m *Manifest, path string, n *document.Node) {
 	checkKind(d.Decoder, m, path)
 }
 
-// references turns the texts of single files, which parseReference has checked.
+// references turns the texts of single files, which value.Reference has checked.
 func references(d *document.Decoder, path string, texts []string) []manifest.Reference {
 	if d.IsSet(path) && len(texts) == 0 {
 		d.Fail(path, "is empty", "list at least one file, such as Data/latest/ews.txt")
@@ -159,74 +158,8 @@ func checkNames(d *document.Decoder, c *Config) {
 	}
 }
 
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$`)
-
-// parseName accepts names that are safe for a file and a directory.
-func parseName(text string) (string, *document.Fault) {
-	switch {
-	case text == "":
-		return "", document.Refuse("is empty", "write a name")
-	case !namePattern.MatchString(text):
-		return "", document.Refuse("is not usable as a name", "use at most 200 letters, digits, dots, underscores and dashes, and no dot or dash in front")
-	}
-	return text, nil
-}
-
-// parseRelease drops the error of manifest.ParseRelease, which quotes the text.
-func parseRelease(text string) (manifest.Release, *document.Fault) {
-	release, err := manifest.ParseRelease(text)
-	if err != nil {
-		return "", refuseNumber(text, "is not a release", "use latest, a month such as 2026.10, a quarter such as 2026.Q4 or a two-month period such as 2026.B5")
-	}
-	return release, nil
-}
-
-var (
-	parseSegment = accepting(isSegment, "is not a plain word", "use a name such as LINUX, GCC48, JAVA or 64BIT")
-	parseProduct = accepting(isSegment, "is not the name of a product", "use a name such as DataQualitySuite")
-	// parseTag accepts a tag that needs no escaping in a query.
-	parseTag = accepting(paramPattern.MatchString, "is not a tag", "use letters, digits, dots, underscores and dashes, such as NET7")
-)
-
-// isSegment is true for one plain path segment.
-func isSegment(text string) bool {
-	return manifest.CheckSegment(text) == nil && strings.TrimSpace(text) == text
-}
-
-// parseReference accepts the path of a file, with a release or an alias, and returns it
-// with the release in its usual form.
-func parseReference(text string) (string, *document.Fault) {
-	const next = "use a path such as Data/latest/ews.txt or Library/LINUX/GCC48/64BIT/2026.10/libmdAddr.so"
-	ref, err := manifest.ParseReference(text)
-	if err != nil {
-		return "", document.Refuse("is not the path of a file", next)
-	}
-	release, err := manifest.ParseRelease(string(ref.Release()))
-	if err != nil {
-		return "", document.Refuse("its release is not latest, a month, a quarter or a two-month period", next)
-	}
-	return ref.WithRelease(release).String(), nil
-}
-
-// parseGlob accepts globs that can match a path.
-func parseGlob(text string) (string, *document.Fault) {
-	const next = "use * ? and [a-z], such as *.dat or linux/*/64bit/*"
-	if _, err := path.Match(text, ""); err != nil || text == "" {
-		return "", document.Refuse("is not a glob", next)
-	}
-	if strings.HasPrefix(text, "/") {
-		return "", document.Refuse("never matches: paths within the manifest do not begin with a slash", "remove the leading slash")
-	}
-	for segment := range strings.SplitSeq(text, "/") {
-		if segment == "**" {
-			return "", document.Refuse("** matches one folder only, as * does", "write one * for each folder, or a glob without a slash, which is compared with the file's name")
-		}
-	}
-	return text, nil
-}
-
 // UsableName is true for a text that can be the name of an entry of manifests or views.
-func UsableName(text string) bool { _, f := parseName(text); return f == nil }
+func UsableName(text string) bool { _, f := value.Name(text); return f == nil }
 
 // UsableTag is true for a text that can be a tag.
-func UsableTag(text string) bool { _, f := parseTag(text); return f == nil }
+func UsableTag(text string) bool { _, f := value.Tag(text); return f == nil }

@@ -4,9 +4,9 @@ import (
 	"io/fs"
 	"os/user"
 	"strconv"
-	"strings"
 
 	"syncd/internal/config/document"
+	"syncd/internal/config/value"
 )
 
 // Permissions apply to all files and directories that readers see.
@@ -20,48 +20,10 @@ const UnchangedGroup = -1
 
 func (p *Permissions) table() document.Table {
 	return document.Table{
-		"files":       document.Scalar(&p.Files, parseFileMode),
-		"directories": document.Scalar(&p.Directories, parseDirectoryMode),
+		"files":       document.Scalar(&p.Files, value.FileMode),
+		"directories": document.Scalar(&p.Directories, value.DirectoryMode),
 		"group":       document.Scalar(&p.Group, parseGroup),
 	}
-}
-
-// parseFileMode accepts modes by which the owner can read and no one can write. All
-// links to an object share its mode, so a reader that could write would change them all.
-func parseFileMode(text string) (fs.FileMode, *document.Fault) {
-	const next = `use a mode such as "0444", "0440" or "0555"`
-	mode, ok := parseMode(text)
-	switch {
-	case !ok:
-		return 0, refuseNumber(text, "is not an octal mode", next)
-	case mode&0o222 != 0:
-		return 0, document.Refuse("lets someone write: published files never change", next)
-	case mode&0o400 == 0:
-		return 0, document.Refuse("does not let syncd read the files", next)
-	}
-	return mode, nil
-}
-
-// parseDirectoryMode accepts modes by which only the owner can write.
-func parseDirectoryMode(text string) (fs.FileMode, *document.Fault) {
-	const next = `use a mode such as "0755" or "0750"`
-	mode, ok := parseMode(text)
-	switch {
-	case !ok:
-		return 0, refuseNumber(text, "is not an octal mode", next)
-	case mode&0o022 != 0:
-		return 0, document.Refuse("lets others write: only syncd may change the mirror", next)
-	case mode&0o700 != 0o700:
-		return 0, document.Refuse("does not let syncd change the directories", next)
-	}
-	return mode, nil
-}
-
-// parseMode reads three octal digits, with or without zeros in front.
-func parseMode(text string) (fs.FileMode, bool) {
-	digits, _ := strings.CutPrefix(text, "0o")
-	mode, err := strconv.ParseUint(digits, 8, 32)
-	return fs.FileMode(mode), err == nil && mode <= 0o777 && len(digits) >= 3
 }
 
 // parseGroup accepts the name or the number of a group. A number need not be known to

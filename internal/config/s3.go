@@ -8,6 +8,7 @@ import (
 
 	"syncd/internal/clients/origin"
 	"syncd/internal/config/document"
+	"syncd/internal/config/value"
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
 )
@@ -113,7 +114,7 @@ func checkS3(d *document.Decoder, path string, s S3, insecure bool) {
 
 // parseEndpoint accepts scheme, host and port.
 func parseEndpoint(text string) (*url.URL, *document.Fault) {
-	u, f := parseURL(text)
+	u, f := value.URL(text)
 	if f != nil {
 		return nil, document.Refuse(f.Problem, "use a form such as https://s3.example.net")
 	}
@@ -154,9 +155,9 @@ func parseRegion(text string) (string, *document.Fault) {
 const minGrace = time.Hour
 
 func parseGrace(text string) (time.Duration, *document.Fault) {
-	grace, f := parseLongDuration(text)
+	grace, f := value.LongDuration(text)
 	if f == nil && grace < minGrace {
-		return 0, refuseNumber(text, "is under an hour", "followers must be able to finish their downloads: use a form such as 72h or 3d")
+		return 0, value.RefuseNumber(text, "is under an hour", "followers must be able to finish their downloads: use a form such as 72h or 3d")
 	}
 	return grace, f
 }
@@ -165,9 +166,9 @@ func parseGrace(text string) (time.Duration, *document.Fault) {
 const minLease, maxLease = 5 * time.Second, time.Hour
 
 func parseLease(text string) (time.Duration, *document.Fault) {
-	lease, f := parseDuration(text)
+	lease, f := value.Duration(text)
 	if f == nil && lease != 0 && (lease < minLease || lease > maxLease || lease%time.Second != 0) {
-		return 0, refuseNumber(text, "is not a number of seconds from 5s to 1h", "use a form such as 60s")
+		return 0, value.RefuseNumber(text, "is not a number of seconds from 5s to 1h", "use a form such as 60s")
 	}
 	return lease, f
 }

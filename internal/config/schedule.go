@@ -9,6 +9,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"syncd/internal/config/document"
+	"syncd/internal/config/value"
 	"syncd/internal/host/clock"
 )
 
@@ -104,7 +105,7 @@ func scheduleFault(when string) *document.Fault {
 		alone := []string{"*", "*", "*", "*", "*"}
 		alone[i] = field
 		if _, err := cron.ParseStandard(strings.Join(alone, " ")); err != nil {
-			return refuseNumber(field, fmt.Sprintf("is not a schedule: its field %d, the %s, is wrong", i+1, cronFields[i].name), "use "+cronFields[i].values)
+			return value.RefuseNumber(field, fmt.Sprintf("is not a schedule: its field %d, the %s, is wrong", i+1, cronFields[i].name), "use "+cronFields[i].values)
 		}
 	}
 	return document.Refuse("is not a schedule", form)

@@ -13,6 +13,7 @@ import (
 
 	"syncd/internal/clients/origin"
 	"syncd/internal/config/document"
+	"syncd/internal/config/value"
 	"syncd/internal/host/rate"
 )
 
@@ -71,14 +72,14 @@ const maxRings = 32
 func (d *decoder) serve(s *Serve) document.Setter {
 	return func(core *document.Decoder, path string, n *document.Node) {
 		document.Keys(document.Table{
-			"listen":     document.Scalar(&s.Listen, parseListen),
+			"listen":     document.Scalar(&s.Listen, value.Listen),
 			"public_url": document.Scalar(&s.PublicURL, parsePublicURL),
 			"web_config": document.Scalar(&s.WebConfig, d.besideConfig),
 			"ids_file":   document.Scalar(&s.IDsFile, d.besideConfig),
-			"bandwidth":  document.Scalar(&s.Bandwidth, parseBandwidth),
-			"keep":       document.Scalar(&s.Keep, parseLongDuration),
+			"bandwidth":  document.Scalar(&s.Bandwidth, value.Bandwidth),
+			"keep":       document.Scalar(&s.Keep, value.LongDuration),
 			"keep_max":   document.Scalar(&s.KeepMax, parseKeepMax),
-			"max_hosts":  document.Scalar(&s.MaxHosts, integer(1, 1_000_000)),
+			"max_hosts":  document.Scalar(&s.MaxHosts, value.Integer(1, 1_000_000)),
 			"rings":      rings(&s.Rings),
 		})(core, path, n)
 		checkServe(core, path, s)
@@ -95,7 +96,7 @@ func parseKeepMax(text string) (int64, *document.Fault) {
 	n, err := humanize.ParseBytes(text)
 	switch next := `use a form such as 50GiB, "" for a tenth of the file system, or 0 for no limit`; {
 	case err != nil:
-		return 0, refuseNumber(text, "is not a size", next)
+		return 0, value.RefuseNumber(text, "is not a size", next)
 	case n > math.MaxInt64:
 		return 0, document.Refuse("is too large", next)
 	}
@@ -111,7 +112,7 @@ func checkServe(d *document.Decoder, path string, s *Serve) {
 // parsePublicURL accepts scheme, host and port: a client takes parts of a link by their
 // position in the path.
 func parsePublicURL(text string) (*url.URL, *document.Fault) {
-	u, f := parseURL(text)
+	u, f := value.URL(text)
 	if f != nil {
 		return nil, f
 	}
@@ -136,8 +137,8 @@ func rings(to *[]Ring) document.Setter {
 			ring := Ring{StopAbove: NeverStop}
 			document.Keys(document.Table{
 				"name":       document.Scalar(&ring.Name, parseFollower),
-				"delay":      document.Scalar(&ring.Delay, parseDuration),
-				"stop_above": document.Scalar(&ring.StopAbove, parsePercent),
+				"delay":      document.Scalar(&ring.Delay, value.Duration),
+				"stop_above": document.Scalar(&ring.StopAbove, value.Percent),
 			})(d, at, item)
 			checkRing(d, at, ring, *to)
 			*to = append(*to, ring)
@@ -169,7 +170,7 @@ func ParseFollower(text string) (string, error) {
 
 // parseFollower accepts a name that can stand in a file of words, in labels and in logs.
 func parseFollower(text string) (string, *document.Fault) {
-	if !paramPattern.MatchString(text) {
+	if !value.ParamPattern.MatchString(text) {
 		return "", document.Refuse("is not a plain name", "use up to 64 letters, digits, dots, underscores and dashes")
 	}
 	return text, nil

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"syncd/internal/config/value"
 )
 
 func TestServe(t *testing.T) {
@@ -29,7 +31,7 @@ serve:
 	}
 	got.Bandwidth, got.PublicURL = Serve{}.Bandwidth, nil
 	want := Serve{
-		Listen: "0.0.0.0:9443", WebConfig: "/etc/syncd/serve.yml", IDsFile: "/etc/syncd/ids", Keep: 2 * day, KeepMax: 50 << 30, MaxHosts: 1000,
+		Listen: "0.0.0.0:9443", WebConfig: "/etc/syncd/serve.yml", IDsFile: "/etc/syncd/ids", Keep: 2 * value.Day, KeepMax: 50 << 30, MaxHosts: 1000,
 		Rings: []Ring{{Name: "canary", StopAbove: NeverStop}, {Name: "rest", Delay: 24 * time.Hour, StopAbove: 0.05}},
 	}
 	if !reflect.DeepEqual(want, got) {

@@ -4,6 +4,7 @@ import (
 	"net/url"
 
 	"syncd/internal/config/document"
+	"syncd/internal/config/value"
 )
 
 // Services are the provider's other five services.
@@ -67,7 +68,7 @@ func (d *decoder) services(s *Services, source Source, n *document.Node) {
 	if n == nil {
 		return
 	}
-	t := document.Table{"prefix": document.Scalar(&s.Prefix, parseWord)}
+	t := document.Table{"prefix": document.Scalar(&s.Prefix, value.Word)}
 	for key, service := range s.byKey() {
 		t[key] = d.serviceKeys(service, source, key == "autocomplete")
 	}
@@ -79,7 +80,7 @@ func (d *decoder) serviceKeys(s *Service, source Source, jsonp bool) document.Se
 		var own Credential
 		t := d.connectionKeys(&s.Connection, &own)
 		if jsonp {
-			t["jsonp_url"] = document.Scalar(&s.JSONPURL, parseURL)
+			t["jsonp_url"] = document.Scalar(&s.JSONPURL, value.URL)
 		}
 		document.Keys(t)(d.Decoder, path, n)
 		d.checkService(path, s, source, own)

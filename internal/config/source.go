@@ -9,6 +9,7 @@ import (
 	"syncd/internal/clients/certificate"
 	"syncd/internal/clients/origin"
 	"syncd/internal/config/document"
+	"syncd/internal/config/value"
 	"syncd/internal/manifest"
 )
 
@@ -71,8 +72,8 @@ type Retry struct {
 func (d *decoder) source(s *Source) document.Setter {
 	t := d.connectionKeys(&s.Connection, &s.Credential)
 	t["s3"] = document.Keys(s.S3.table())
-	t["customer_id_param"] = document.Scalar(&s.CustomerIDParam, parseParam)
-	t["hash"] = document.Scalar(&s.Hash, parseHash)
+	t["customer_id_param"] = document.Scalar(&s.CustomerIDParam, value.Param)
+	t["hash"] = document.Scalar(&s.Hash, value.Hash)
 	t["min_rate"] = document.Keys(s.MinRate.table())
 	t["report"] = document.Scalar(&s.Report, parseReport)
 	return document.Keys(t)
@@ -81,29 +82,29 @@ func (d *decoder) source(s *Source) document.Setter {
 // connectionKeys returns the table of a connection, whose Customer ID goes to credential.
 func (d *decoder) connectionKeys(c *Connection, credential *Credential) document.Table {
 	return d.credentialKeys(credential, document.Table{
-		"url":                 document.Scalar(&c.URL, parseURL),
+		"url":                 document.Scalar(&c.URL, value.URL),
 		"ca_file":             document.Scalar(&c.CAFile, d.besideConfig),
-		"proxy":               document.Scalar(&c.Proxy, parseProxy),
+		"proxy":               document.Scalar(&c.Proxy, value.Proxy),
 		"client_cert":         document.Scalar(&c.ClientCert, d.besideConfig),
 		"client_key":          document.Scalar(&c.ClientKey, d.besideConfig),
-		"allow_insecure_http": document.Scalar(&c.AllowInsecureHTTP, parseBool),
-		"stall_timeout":       document.Scalar(&c.StallTimeout, parsePositiveDuration),
+		"allow_insecure_http": document.Scalar(&c.AllowInsecureHTTP, value.Bool),
+		"stall_timeout":       document.Scalar(&c.StallTimeout, value.PositiveDuration),
 		"retry":               document.Keys(c.Retry.table()),
 	})
 }
 
 func (m *MinRate) table() document.Table {
 	return document.Table{
-		"rate": document.Scalar(&m.Rate, parseRate),
-		"over": document.Scalar(&m.Over, parsePositiveDuration),
+		"rate": document.Scalar(&m.Rate, value.Rate),
+		"over": document.Scalar(&m.Over, value.PositiveDuration),
 	}
 }
 
 func (r *Retry) table() document.Table {
 	return document.Table{
-		"initial_interval": document.Scalar(&r.InitialInterval, parsePositiveDuration),
-		"max_interval":     document.Scalar(&r.MaxInterval, parsePositiveDuration),
-		"max_elapsed":      document.Scalar(&r.MaxElapsed, parsePositiveDuration),
+		"initial_interval": document.Scalar(&r.InitialInterval, value.PositiveDuration),
+		"max_interval":     document.Scalar(&r.MaxInterval, value.PositiveDuration),
+		"max_elapsed":      document.Scalar(&r.MaxElapsed, value.PositiveDuration),
 	}
 }
 

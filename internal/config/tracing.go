@@ -5,6 +5,7 @@ import (
 
 	"syncd/internal/clients/origin"
 	"syncd/internal/config/document"
+	"syncd/internal/config/value"
 )
 
 // Tracing says where traces of syncs go.
@@ -16,17 +17,17 @@ type Tracing struct {
 func (t *Tracing) table() document.Table {
 	return document.Table{
 		"endpoint":            document.Scalar(&t.Endpoint, parseCollector),
-		"allow_insecure_http": document.Scalar(&t.AllowInsecureHTTP, parseBool),
+		"allow_insecure_http": document.Scalar(&t.AllowInsecureHTTP, value.Bool),
 	}
 }
 
-// parseCollector is parseURL for an address whose user and query nobody would send. "" stands
+// parseCollector is value.URL for an address whose user and query nobody would send. "" stands
 // for none.
 func parseCollector(text string) (*url.URL, *document.Fault) {
 	if text == "" {
 		return nil, nil
 	}
-	u, f := parseURL(text)
+	u, f := value.URL(text)
 	switch {
 	case f != nil:
 		f.Suggestion = "use a form such as http://127.0.0.1:4318"

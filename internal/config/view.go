@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"syncd/internal/config/document"
+	"syncd/internal/config/value"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest/layout"
 	exports "syncd/internal/mirror/export"
@@ -95,11 +96,11 @@ func (d *decoder) view(v *View, path string, n *document.Node, c *Config) {
 	}
 	var maps *document.Node
 	d.Mapping(path, n, document.Table{
-		"name":       document.Scalar(&v.Name, parseName),
-		"manifests":  document.List(&v.Manifests, parseName),
+		"name":       document.Scalar(&v.Name, value.Name),
+		"manifests":  document.List(&v.Manifests, value.Name),
 		"layout":     document.Scalar(&v.Layout, parseLayout),
 		"map_files":  document.Keep(&maps),
-		"hash_files": document.Scalar(&v.HashFiles, parseBool),
+		"hash_files": document.Scalar(&v.HashFiles, value.Bool),
 		"export":     document.Scalar(&v.Export, parseExport),
 	})
 	if !d.IsSet(path + ".name") {
