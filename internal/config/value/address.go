@@ -24,7 +24,7 @@ func URL(text string) (*url.URL, *document.Fault) {
 		return nil, document.Refuse("is not an http or https URL", next)
 	case u.Opaque != "" || u.Hostname() == "":
 		return nil, document.Refuse("has no host", next)
-	case u.Port() != "" && !PortNumber(u.Port(), 1):
+	case u.Port() != "" && !portNumber(u.Port(), 1):
 		return nil, document.Refuse("its port is out of range", "use a port from 1 to 65535")
 	case strings.Contains(text, "#"):
 		return nil, document.Refuse("has a fragment", "remove the # and the text after it")
@@ -47,7 +47,7 @@ func Proxy(text string) (*url.URL, *document.Fault) {
 		return nil, document.Refuse("is not an http, https, socks5 or socks5h URL", next)
 	case u.Opaque != "" || u.Hostname() == "":
 		return nil, document.Refuse("has no host", next)
-	case u.Port() != "" && !PortNumber(u.Port(), 1):
+	case u.Port() != "" && !portNumber(u.Port(), 1):
 		return nil, document.Refuse("its port is out of range", "use a port from 1 to 65535")
 	case strings.Trim(u.Path, "/") != "" || strings.ContainsAny(text, "#?"):
 		return nil, document.Refuse("has more than a host and a port", next)
@@ -63,16 +63,16 @@ func Listen(text string) (string, *document.Fault) {
 		return "", nil
 	}
 	host, port, err := net.SplitHostPort(text)
-	if err != nil || !PortNumber(port, 0) {
+	if err != nil || !portNumber(port, 0) {
 		return "", document.Refuse("is not host:port", next)
 	}
-	if _, err := netip.ParseAddr(host); err != nil && host != "" && !HostPattern.MatchString(host) {
+	if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostPattern.MatchString(host) {
 		return "", document.Refuse("its host is neither a name nor an address", next)
 	}
 	return text, nil
 }
 
-func PortNumber(text string, low uint64) bool {
+func portNumber(text string, low uint64) bool {
 	n, err := strconv.ParseUint(text, 10, 16)
 	return err == nil && n >= low
 }

@@ -154,7 +154,7 @@ func Hash(text string) (manifest.Algorithm, *document.Fault) {
 var (
 	ParamPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 	wordPattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
-	HostPattern  = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,253})$`)
+	hostPattern  = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,253})$`)
 )
 
 var (
@@ -163,7 +163,7 @@ var (
 	// Word accepts a word that can begin a JSON key and an XML name.
 	Word = Accepting(wordPattern.MatchString, "is not a word", "use letters, digits and underscores, and begin with no digit")
 	// Host accepts the name of a host without scheme and port.
-	Host = Accepting(HostPattern.MatchString, "is not the name of a host", "write the name alone, such as mirror.example.net, without scheme and port")
+	Host = Accepting(hostPattern.MatchString, "is not the name of a host", "write the name alone, such as mirror.example.net, without scheme and port")
 )
 
 // Accepting returns a parser that accepts a text as it is, or refuses it.

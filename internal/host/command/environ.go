@@ -6,8 +6,10 @@ import (
 )
 
 // private are the beginnings of the names of variables that no command gets: those of the
-// Customer ID, of what systemd tells its service, and of another command's views.
-var private = []string{"SYNCD_CUSTOMER_ID", "SYNCD_VIEW_", "MD_LICENSE", "CREDENTIALS_DIRECTORY", "NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_"}
+// Customer ID, of what systemd tells its service, of another command's views, and of the
+// token for the collector of traces.
+var private = []string{"SYNCD_CUSTOMER_ID", "SYNCD_VIEW_", "MD_LICENSE", "CREDENTIALS_DIRECTORY", "NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_",
+	"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"}
 
 // Environ returns the variables of environ that a command of the operator may have: none of
 // the private ones, and none that holds a secret.
