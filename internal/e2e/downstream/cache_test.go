@@ -73,7 +73,7 @@ func (c *cache) log() string {
 func TestACacheAsksOnceForAllFollowers(t *testing.T) {
 	u := newUpstream(t, []string{"one"})
 	const size = 40 << 20 // three slices
-	u.Provider.SetManifest("one", "2026.10", emulator.File{Name: "a.dat", Content: emulator.Random(1, size)}, emulator.File{Name: "b.dat", Content: emulator.Text("b")})
+	u.Provider.SetManifest("one", "2026.10", emulator.File{Name: "a.dat", Content: emulator.Random(1, size)}, emulator.File{Name: "b.dat", Content: emulator.Text("b")}, emulator.File{Name: "b2.dat", Content: emulator.Text("b")})
 	certificate, key, trusted := certificatetest.Pair(t, u.Dir, "upstream")
 	u.Write("serve.yml", "tls_server_config: {cert_file: "+certificate+", key_file: "+key+"}\n", 0o644)
 	u.serve("https", "web_config: serve.yml")
@@ -120,12 +120,20 @@ func TestACacheAsksOnceForAllFollowers(t *testing.T) {
 		"/Download/Data/2026.10/a.dat?id=" + u.ids[1]: 200,
 		"/Download/Data/2026.10/a.dat?id=guess":       401, // also for what is cached
 		"/Download/Data/2026.10/a.dat":                401,
-		"/Download/Data/2026.10/c.dat?id=" + u.ids[1]: 403,
+		"/Download/Data/2026.10/c.dat?id=" + u.ids[1]: 404, // 403 would make followers doubt their ids
 		"/ManifestReleases/one?id=guess":              401,
 		"/allowed?id=guess":                           403, // no request from outside reaches it
 	} {
 		if got := get(path); got != want {
 			t.Errorf("%s: status %d, want %d", strings.NewReplacer(u.ids[0], "ID", u.ids[1], "ID").Replace(path), got, want)
+		}
+	}
+	for _, name := range []string{"b.dat", "b2.dat"} { // one content, kept once
+		res, err := client.Get("https://" + c.address + "/Download/Data/2026.10/" + name + "?id=" + u.ids[1])
+		u.Must(err)
+		res.Body.Close()
+		if got := res.Header.Values("Content-Disposition"); len(got) != 1 || got[0] != "attachment; filename="+name {
+			t.Errorf("%s comes as %q", name, got)
 		}
 	}
 	for _, log := range []string{"syncd.log", "syncd-error.log", "error.log"} {
