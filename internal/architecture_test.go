@@ -54,7 +54,7 @@ var rooms = map[string][]string{
 	"httpserver": {".", "accounts"},
 	"hooks":      {". outbox", "event"},
 	"host":       {"command rate", "account claims clock unitfile"},
-	"manifest":   {"forecast layout", ".", "refusal"},
+	"manifest":   {"destruction forecast layout", ".", "refusal"},
 	"metrics":    {". tracing"},
 	"mirror":     {"audit inventory readers staging", ".", "export scrub", "record"},
 	"report":     {"progress status", ".", "request"},

@@ -38,7 +38,7 @@ hosts of an earlier one refused them. 'syncd fleet release' shows them such a re
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().StringVar(&fits.Ring, "ring", "", "show only hosts of this ring")
 	cmd.Flags().StringVar(&fits.State, "state", "", "show only hosts in this state")
-	cmd.Flags().StringVar(&fits.Release, "release", "", "show only hosts that serve or refused this release")
+	cmd.Flags().StringVar(&fits.Release, "release", "", "show only hosts that serve, refused or hold this release")
 	cmd.AddCommand(fleetReleaseCommand(a))
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 	"syncd/internal/downstream/catalog"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/destruction"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
@@ -135,6 +136,8 @@ func (p servedReleases) Served(name string) (string, []rings.Served) {
 	return name, revisions
 }
 
+func (p servedReleases) Destroyed() map[string][]destruction.Gone { return nil }
+
 // servedNow is a catalog of what `current` shows, when no engine is running.
 type servedNow struct{ mirror *mirror.Mirror }
 
@@ -147,3 +150,5 @@ func (c servedNow) Served(name string) (string, []rings.Served) {
 	}
 	return name, []rings.Served{{Version: rings.Version{Release: record.Release, Revision: record.Revision}, LiveAt: record.PublishedAt}}
 }
+
+func (c servedNow) Destroyed() map[string][]destruction.Gone { return nil }

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"syncd/internal/manifest"
@@ -13,6 +15,7 @@ type FleetStatus struct {
 	Rings     []RingStatus     `json:"rings"`
 	Followers []FollowerStatus `json:"followers"`
 	Stopped   []Stop           `json:"stopped"`
+	Destroyed []Destroyed      `json:"destroyed"`
 }
 
 // FleetPage is a part of a FleetStatus, because a fleet can be large.
@@ -26,6 +29,8 @@ type FleetOverview struct {
 	States  map[FollowerState]int // followers in each
 	Worst   []FollowerStatus      // the first ones in the worst states
 	Stopped []Stop
+
+	Destroyed []Destroyed
 }
 
 // RingStatus is a configured ring.
@@ -66,6 +71,30 @@ type Following struct {
 	Since    *time.Time       `json:"since"` // when it first reported that
 
 	Offered manifest.Release `json:"offered,omitempty"` // of a host that is behind: the release that it may have
+
+	Holds     []manifest.Release `json:"holds"`                // that are on its disk, the newest first; null if the host does not tell
+	HoldsMore int                `json:"holds_more,omitempty"` // revisions on its disk that it does not name
+	Destroyed []manifest.Release `json:"destroyed,omitempty"`  // of these, that were destroyed here
+}
+
+// shownHeld is how many releases of a host a table shows.
+const shownHeld = 4
+
+// HeldText lists the releases that a host has on its disk; "" for none or unknown.
+func (f Following) HeldText() string {
+	var names []string
+	for _, release := range f.Holds[:min(len(f.Holds), shownHeld)] {
+		name := string(release)
+		if slices.Contains(f.Destroyed, release) {
+			name += " (destroyed here)"
+		}
+		names = append(names, name)
+	}
+	text := strings.Join(names, ", ")
+	if more := f.HoldsMore + len(f.Holds) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // FollowerState is how a follower is doing, as `fleet --json` names it.
@@ -91,6 +120,50 @@ func FollowerStates() []FollowerState { return followerStates }
 // Compare sorts the worse state first.
 func (s FollowerState) Compare(other FollowerState) int {
 	return slices.Index(followerStates, s) - slices.Index(followerStates, other)
+}
+
+// Destroyed is a revision that was destroyed here, with the hosts that follow and still have
+// it.
+type Destroyed struct {
+	Manifest string           `json:"manifest"`
+	Release  manifest.Release `json:"release"`
+	Revision string           `json:"revision"` // "" for all revisions of the release
+	At       time.Time        `json:"at"`
+	Held     int              `json:"held"`   // hosts that still have it
+	Untold   int              `json:"untold"` // hosts with this manifest that do not tell what they have
+	Hosts    []string         `json:"hosts"`  // the first ones that still have it, as name/host
+}
+
+// maxHolders is how many hosts a Destroyed names.
+const maxHolders = 100
+
+// Add adds a host that still has it.
+func (d *Destroyed) Add(host string) {
+	d.Held++
+	if len(d.Hosts) < maxHolders {
+		d.Hosts = append(d.Hosts, host)
+	}
+}
+
+// Text says which hosts still have it.
+func (d Destroyed) Text() string {
+	name := string(d.Release)
+	if d.Revision != "" {
+		name += "-" + d.Revision
+	}
+	text := fmt.Sprintf("%s of %s was destroyed here. ", name, d.Manifest)
+	switch d.Held {
+	case 0:
+		text += "No host says that it still has it"
+	case 1:
+		text += "1 host still has it: " + d.Hosts[0]
+	default:
+		text += fmt.Sprintf("%d hosts still have it: %s", d.Held, strings.Join(d.Hosts, ", "))
+	}
+	if d.Untold > 0 {
+		text += fmt.Sprintf("; %d tell nothing about that", d.Untold)
+	}
+	return text + "."
 }
 
 // Stop keeps a release from later rings, until the provider replaces its bytes.

@@ -51,7 +51,9 @@ func (p FleetPages) WriteJSON(w io.Writer) error {
 	if between[0] == ',' {
 		text = append([]byte("\n  "), text...)
 	}
-	_, err = w.Write(append(appendIndented(text, "  ", head.Stopped), "\n}\n"...))
+	text = appendIndented(text, "  ", head.Stopped)
+	text = appendIndented(append(text, ",\n  \"destroyed\": "...), "  ", head.Destroyed)
+	_, err = w.Write(append(text, "\n}\n"...))
 	return err
 }
 

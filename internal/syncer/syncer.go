@@ -164,6 +164,7 @@ func (s *Syncer) source(c *Config, req request.Sync, lock *lockfile.File, tracke
 	return source.New(source.Config{
 		Provider: c.Provider, Bucket: c.Bucket, Lockfile: lock, URL: c.Source, Algorithm: c.Algorithm, Follower: c.Follower,
 		Describe: c.Describe && !req.DryRun, Slots: s.requests, Progress: tracker, Log: c.Log,
+		Held: c.Mirror.Records.RevisionIDs,
 		Earlier: func(ctx context.Context, name string) (records []mirror.Record, err error) {
 			err = s.tree.Change(ctx, func() error { // no pruning meanwhile
 				records, err = c.Mirror.Records.Revisions(name)

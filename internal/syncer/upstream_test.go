@@ -67,11 +67,12 @@ func TestUpstreamIsToldWhatThisHostServesAndRefuses(t *testing.T) {
 
 	w.publish("data", "2026.10", files{"a": "1"})
 	poll()
-	wants("the first poll finds out that it is a syncd", "Download ", "Manifest "+self, "ManifestReleases ", "Metadata ", "SHA256 ")
+	wants("the first poll finds out that it is a syncd", "Download ", "Manifest "+self+"; held=0", "ManifestReleases ", "Metadata ", "SHA256 ")
 	revision := w.cfg.Mirror.Current().Records["data"].Revision
 	serves := self + "; release=2026.10; revision=" + revision
 	poll()
-	wants("in sync", "ManifestReleases "+serves)
+	holds := "; held=1; holds=2026.10-" + revision
+	wants("in sync", "ManifestReleases "+serves+holds)
 
 	w.target("data", func(t *golive.Target) { t.Gate = gate.Gate{Command: []string{"false"}} })
 	w.publish("data", "2026.11", files{"a": "2"})
@@ -79,7 +80,7 @@ func TestUpstreamIsToldWhatThisHostServesAndRefuses(t *testing.T) {
 	u.take()
 	poll()
 	refused := w.cfg.Staging.Get("data").Revision
-	wants("refused by the gate", "ManifestReleases "+serves+"; refused=2026.11; refused_revision="+refused+"; reason=gate; attempts=1")
+	wants("refused by the gate", "ManifestReleases "+serves+"; refused=2026.11; refused_revision="+refused+"; reason=gate; attempts=1; held=2; holds=2026.10-"+revision+"+2026.11-"+refused)
 
 	w.target("data", func(t *golive.Target) { t.Gate = gate.Gate{} })
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Path: "/Download/*"})
@@ -87,7 +88,7 @@ func TestUpstreamIsToldWhatThisHostServesAndRefuses(t *testing.T) {
 	poll()
 	u.take()
 	poll()
-	if told := u.take(); len(told) == 0 || !strings.HasSuffix(told[len(told)-1], serves+"; refused=2026.12; reason=failed; attempts=1") {
+	if told := u.take(); len(told) == 0 || !strings.Contains(told[len(told)-1], serves+"; refused=2026.12; reason=failed; attempts=1; held=2") {
 		t.Errorf("failed: %q", told)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/destruction"
 	"syncd/internal/report"
 )
 
@@ -36,6 +37,8 @@ type Catalog interface {
 	// first; none for an unknown entry. It ignores case, and returns the name as it is
 	// configured.
 	Served(manifest string) (name string, revisions []Served)
+	// Destroyed returns the revisions that were destroyed here, by manifest.
+	Destroyed() map[string][]destruction.Gone
 }
 
 // Reader reads saved entries.

@@ -16,6 +16,7 @@ import (
 
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/destruction"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/store"
@@ -32,6 +33,8 @@ func (s served) Served(name string) (string, []Served) {
 	name = strings.ToLower(name)
 	return name, s[name]
 }
+
+func (s served) Destroyed() map[string][]destruction.Gone { return nil }
 
 func (s served) Manifests() (names []string) {
 	for name := range s {
@@ -54,7 +57,16 @@ type world struct {
 	store *store.Store
 	most  int // hosts of an ID
 	served
+	destroyed map[string][]destruction.Gone
 }
+
+// catalog is what a world serves and has destroyed.
+type catalog struct {
+	served
+	w *world
+}
+
+func (c catalog) Destroyed() map[string][]destruction.Gone { return c.w.destroyed }
 
 func newWorld(t *testing.T, rings ...Ring) *world {
 	w := &world{t: t, most: 1000, path: filepath.Join(t.TempDir(), "syncd.db"), time: start, served: served{
@@ -78,7 +90,7 @@ func (w *world) open(rings ...Ring) {
 		w.t.Fatal(note, err)
 	}
 	w.store = s
-	if w.Fleet, err = New(w.served, s, w.most, zerolog.Nop()); err != nil {
+	if w.Fleet, err = New(catalog{w.served, w}, s, w.most, zerolog.Nop()); err != nil {
 		w.t.Fatal(err)
 	}
 	w.now = func() time.Time { return w.time }
@@ -122,7 +134,7 @@ func (w *world) Status() (all report.FleetStatus) {
 		return w.Page(request.Fleet{After: after}), nil
 	}).Each(func(page report.FleetPage) error {
 		if len(all.Followers) == 0 {
-			all.Rings, all.Stopped = page.Rings, page.Stopped
+			all.Rings, all.Stopped, all.Destroyed = page.Rings, page.Stopped, page.Destroyed
 		}
 		all.Followers = append(all.Followers, page.Followers...)
 		return nil

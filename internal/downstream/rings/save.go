@@ -64,15 +64,34 @@ type savedReport struct {
 	RefusedRevision string           `json:"refused_revision,omitempty"`
 	About           manifest.Release `json:"about,omitempty"`
 	AboutRevision   string           `json:"about_revision,omitempty"`
+
+	Held  *int   `json:"held,omitempty"` // nil if the host does not tell
+	Holds string `json:"holds,omitempty"`
 }
 
 func savedOf(r *hostReport) savedReport {
-	return savedReport{
+	s := savedReport{
 		Ring: r.Ring, Version: r.Version, Release: r.Release, Revision: r.Revision, Refused: r.Refused, RefusedRevision: r.RefusedRevision,
 		Reason: r.Reason, Attempts: r.Attempts, SeenAt: r.SeenAt, Since: r.Since,
 		Shown: r.Shown.Release, ShownRevision: r.Shown.Revision, Took: r.Took.Release, TookRevision: r.Took.Revision,
-		About: r.About.Release, AboutRevision: r.About.Revision,
+		About: r.About.Release, AboutRevision: r.About.Revision, Holds: r.Holds,
 	}
+	if r.TellsHeld {
+		s.Held = &r.Held
+	}
+	return s
+}
+
+// state is what the host told.
+func (s savedReport) state(of host) State {
+	told := State{
+		Host: of.Name, ID: of.ID, Version: s.Version, Release: s.Release, Revision: s.Revision,
+		Refused: s.Refused, RefusedRevision: s.RefusedRevision, Reason: s.Reason, Attempts: s.Attempts, Holds: s.Holds,
+	}
+	if s.Held != nil {
+		told.TellsHeld, told.Held = true, *s.Held
+	}
+	return told
 }
 
 func (f *Fleet) read(saved Reader) error {
@@ -113,11 +132,7 @@ func (f *reports) load(name string, k follower, value json.RawMessage) {
 		return
 	}
 	f.put(name, k, &hostReport{
-		State: State{
-			Host: k.Name, ID: k.ID, Version: s.Version, Release: s.Release, Revision: s.Revision,
-			Refused: s.Refused, RefusedRevision: s.RefusedRevision, Reason: s.Reason, Attempts: s.Attempts,
-		},
-		Ring: s.Ring, SeenAt: s.SeenAt, Since: s.Since, savedAt: s.SeenAt, stored: true,
+		State: s.state(k.host), Ring: s.Ring, SeenAt: s.SeenAt, Since: s.Since, savedAt: s.SeenAt, stored: true,
 		Shown: Version{s.Shown, s.ShownRevision}, Took: Version{s.Took, s.TookRevision}, About: Version{s.About, s.AboutRevision},
 	})
 	if of := f.accounts[name]; len(of.hosts) >= 2*f.maxHosts {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,9 @@ const (
 	maxHeader   = 1024
 	maxValue    = 64
 	maxAttempts = 1_000_000
+	maxHeld     = 1_000_000
+	maxTold     = 18 // revisions that a host names: they fit beside the longest values of all else
+	inValue     = 3  // revisions that fit into a value
 )
 
 // ReasonFailed is the reason of a release that could not be mirrored and was not refused.
@@ -34,9 +38,10 @@ const ReasonFailed = "failed"
 // State is what a follower tells of one manifest in a poll. Its text is a list of
 // key=value, separated by semicolons:
 //
-//	host=db01; id=5f3a9c01; version=1.4.0; release=2026.10; revision=0123456789ab; refused=2026.11; refused_revision=ba9876543210; reason=gate; attempts=1
+//	host=db01; id=5f3a9c01; version=1.4.0; release=2026.10; revision=0123456789ab; refused=2026.11; refused_revision=ba9876543210; reason=gate; attempts=1; held=2; holds=2026.09-56789abcdef0+2026.10-0123456789ab
 //
-// host and id are required. Keys that a reader does not know are skipped.
+// host and id are required. Keys that a reader does not know are skipped. Three revisions
+// fit into a value, so more of them have the keys holds2, holds3 and so on.
 type State struct {
 	Host     string           // name of the host
 	ID       string           // tells followers of one host name apart
@@ -48,6 +53,26 @@ type State struct {
 	Attempts int              // that failed in a row
 
 	RefusedRevision string // of Refused; "" if its files were never complete
+
+	TellsHeld bool   // earlier versions do not
+	Held      int    // revisions on its disk
+	Holds     string // their IDs, joined by "+"; perhaps not all of them
+}
+
+// Holding returns s with the revisions that are on the disk of its host. Those of the oldest
+// releases come first, and are told first: they are to be destroyed next.
+func (s State) Holding(ids []string) State {
+	ids = slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !heldForm.MatchString(id) })))
+	s.TellsHeld, s.Held, s.Holds = true, min(len(ids), maxHeld), strings.Join(ids[:min(len(ids), maxTold)], "+")
+	return s
+}
+
+// held are the IDs of Holds.
+func (s State) held() []string {
+	if s.Holds == "" {
+		return nil
+	}
+	return strings.Split(s.Holds, "+")
 }
 
 // refusal is a State with nothing but what it refuses. Another one means that the host tried
@@ -71,6 +96,8 @@ func NewState(host, dataDir, version string) State {
 var (
 	unplain = regexp.MustCompile(`[^A-Za-z0-9._:+-]+`)
 	value   = regexp.MustCompile(`^[A-Za-z0-9._:+-]+$`)
+	// heldForm is the ID of a revision: release and revision.
+	heldForm = regexp.MustCompile(`^[0-9]{4}\.[0-9A-Z]{2}-[0-9a-f]{12}$`)
 )
 
 // plain makes a value that a header can hold.
@@ -105,7 +132,23 @@ func (s State) Header() string {
 	if s.Attempts > 0 {
 		add("attempts", strconv.Itoa(min(s.Attempts, maxAttempts)))
 	}
+	if s.TellsHeld {
+		add("held", strconv.Itoa(s.Held))
+		n := 0
+		for ids := range slices.Chunk(s.held(), inValue) {
+			n++
+			add(holdsKey(n), strings.Join(ids, "+"))
+		}
+	}
 	return b.String()
+}
+
+// holdsKey is the key of the nth value with held revisions.
+func holdsKey(n int) string {
+	if n == 1 {
+		return "holds"
+	}
+	return "holds" + strconv.Itoa(n)
 }
 
 var errHeader = errors.New("unusable " + HeaderState + " header")
@@ -135,10 +178,35 @@ func ParseState(header string) (State, error) {
 	if err == nil && values["attempts"] != "" {
 		s.Attempts, err = strconv.Atoi(values["attempts"])
 	}
+	if err == nil {
+		err = s.parseHeld(of)
+	}
 	if err != nil || s.Host == "" || s.ID == "" || s.Attempts < 0 || s.Attempts > maxAttempts {
 		return State{}, errHeader
 	}
 	return s, nil
+}
+
+// parseHeld reads the revisions that a host holds.
+func (s *State) parseHeld(of func(key string) string) (err error) {
+	count := of("held")
+	if count == "" {
+		return nil
+	}
+	s.TellsHeld = true
+	if s.Held, err = strconv.Atoi(count); err != nil || s.Held < 0 || s.Held > maxHeld {
+		return errHeader
+	}
+	var ids []string
+	for n := 1; len(ids) < maxTold && of(holdsKey(n)) != ""; n++ {
+		ids = append(ids, strings.Split(of(holdsKey(n)), "+")...)
+	}
+	ids = ids[:min(len(ids), maxTold, s.Held)]
+	if slices.ContainsFunc(ids, func(id string) bool { return !heldForm.MatchString(id) }) {
+		return errHeader
+	}
+	s.Holds = strings.Join(ids, "+")
+	return nil
 }
 
 // parseRelease reads a release that can be served.

@@ -29,6 +29,35 @@ func TestHeaderTellsTheStateOfAManifest(t *testing.T) {
 	}
 }
 
+func TestHeaderTellsWhatAHostHolds(t *testing.T) {
+	s := State{Host: "db01", ID: "5f3a9c01"}
+	if got, err := ParseState(s.Header()); err != nil || got.TellsHeld {
+		t.Errorf("a host of an earlier version tells what it holds: %+v, %v", got, err)
+	}
+	if none, err := ParseState(s.Holding(nil).Header()); err != nil || !none.TellsHeld || none.Held != 0 || none.Holds != "" {
+		t.Errorf("a host without data: %+v, %v", none, err)
+	}
+	got, err := ParseState(s.Holding([]string{"2026.10-0123456789ab", "2026.09-56789abcdef0", ".tmp-x"}).Header())
+	if err != nil || got.Held != 2 || got.Holds != "2026.09-56789abcdef0+2026.10-0123456789ab" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// A host can hold more than fits. The longest header of all is one that ParseState takes.
+func TestALongListOfHeldRevisionsIsCut(t *testing.T) {
+	long := strings.Repeat("x", maxValue)
+	s := State{Host: long, ID: long, Version: long, Release: "2026.10", Revision: long, Refused: "2026.11", RefusedRevision: long, Reason: long, Attempts: maxAttempts}
+	var ids []string
+	for n := range 500 {
+		ids = append(ids, fmt.Sprintf("2026.%02d-%012x", n%12+1, n))
+	}
+	header := s.Holding(ids).Header()
+	got, err := ParseState(header)
+	if err != nil || got.Held != 500 || len(got.held()) != maxTold || !strings.HasPrefix(got.Holds, "2026.01-") {
+		t.Errorf("%d bytes: %v\n%+v", len(header), err, got)
+	}
+}
+
 func TestUnusableHeadersAreRefused(t *testing.T) {
 	const ok = "host=h; id=i"
 	if _, err := ParseState(ok + "; later=x"); err != nil {
@@ -56,6 +85,11 @@ func TestUnusableHeadersAreRefused(t *testing.T) {
 		"attempts no number":  ok + "; attempts=many",
 		"attempts negative":   ok + "; attempts=-1",
 		"attempts very large": ok + "; attempts=99999999999999999999",
+		"held no number":      ok + "; held=all",
+		"held negative":       ok + "; held=-1",
+		"held very large":     ok + "; held=99999999999",
+		"holds no revision":   ok + "; held=1; holds=2026.10",
+		"holds a path":        ok + "; held=1; holds=..-0123456789ab",
 	} {
 		if s, err := ParseState(header); err == nil || s != (State{}) {
 			t.Errorf("%s: %+v, %v", name, s, err)
@@ -66,6 +100,7 @@ func TestUnusableHeadersAreRefused(t *testing.T) {
 func FuzzParseState(f *testing.F) {
 	f.Add("host=db01; id=5f3a9c01; version=1.4.0; release=2026.10; revision=0123456789ab; refused=2026-11; reason=gate; attempts=1")
 	f.Add("id=1;host=2;release=2026.q4")
+	f.Add("id=1;host=2;held=3;holds=2026.Q4-0123456789ab+2026.10-0123456789ab;holds2=2026.11-ba9876543210")
 	f.Fuzz(func(t *testing.T, header string) {
 		s, err := ParseState(header)
 		if err != nil {

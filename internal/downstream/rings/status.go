@@ -24,14 +24,14 @@ func (f *Fleet) Page(req request.Fleet) report.FleetPage {
 	f.mu.Lock() // for inOrder
 	defer f.mu.Unlock()
 	newest := f.newestLocked()
-	page := report.FleetPage{FleetStatus: report.FleetStatus{Rings: []report.RingStatus{}, Followers: []report.FollowerStatus{}, Stopped: []report.Stop{}}}
+	page := report.FleetPage{FleetStatus: report.FleetStatus{Rings: []report.RingStatus{}, Followers: []report.FollowerStatus{}, Stopped: []report.Stop{}, Destroyed: []report.Destroyed{}}}
 	if req.After == nil {
-		page.Rings, page.Stopped = f.rings.status(newest.hosts(f.accounts)), f.sortedStopsLocked()
+		page.Rings, page.Stopped, page.Destroyed = f.rings.status(newest.hosts(f.accounts)), f.sortedStopsLocked(), f.destroyedLocked(newest.gone)
 	}
 	size := 0
 	for name, h := range f.hostsAfter(req.After) {
 		manifests := f.accounts[name].hosts[h]
-		if !fits(req, newest.condition(manifests)) {
+		if !fits(req, newest.condition(manifests), manifests) {
 			continue
 		}
 		if size += len(manifests); size > pageReports && len(page.Followers) > 0 {
@@ -44,9 +44,19 @@ func (f *Fleet) Page(req request.Fleet) report.FleetPage {
 	return page
 }
 
-func fits(req request.Fleet, c condition) bool {
+func fits(req request.Fleet, c condition, manifests map[string]*hostReport) bool {
 	return (req.Ring == "" || req.Ring == c.last.Ring) && (req.State == "" || req.State == string(c.state)) &&
-		(req.Release == "" || req.Release == string(c.worst.Release) || req.Release == string(c.worst.Refused))
+		(req.Release == "" || req.Release == string(c.worst.Release) || req.Release == string(c.worst.Refused) || holdsAny(manifests, manifest.Release(req.Release)))
+}
+
+// holdsAny is true if a host has a release of any manifest on its disk.
+func holdsAny(manifests map[string]*hostReport, release manifest.Release) bool {
+	for _, r := range manifests {
+		if r.holds(release) {
+			return true
+		}
+	}
+	return false
 }
 
 // Overview counts the followers by state, and shows the first ones in the worst states.
@@ -58,7 +68,7 @@ func (f *Fleet) Overview(most int) report.FleetOverview {
 		host host
 	}
 	newest, first := f.newestLocked(), map[report.FollowerState][]named{}
-	view := report.FleetOverview{States: map[report.FollowerState]int{}, Stopped: f.sortedStopsLocked()}
+	view := report.FleetOverview{States: map[report.FollowerState]int{}, Stopped: f.sortedStopsLocked(), Destroyed: f.destroyedLocked(newest.gone)}
 	for name, h := range f.hostsAfter(nil) {
 		state := newest.condition(f.accounts[name].hosts[h]).state
 		if view.States[state]++; len(first[state]) < most {
@@ -139,10 +149,11 @@ type newestReleases struct {
 	at      map[place]manifest.Release
 	find    func(place) manifest.Release
 	stopped func(place, Version) bool
+	gone    gone
 }
 
 func (f *Fleet) newestLocked() newestReleases {
-	return newestReleases{now: f.now(), at: map[place]manifest.Release{}, find: func(p place) manifest.Release {
+	return newestReleases{now: f.now(), gone: goneOf(f.catalog), at: map[place]manifest.Release{}, find: func(p place) manifest.Release {
 		if seen := f.seesLocked(p.manifest, p.ring); len(seen) > 0 {
 			return seen[0].Release
 		}
@@ -170,6 +181,7 @@ func (n newestReleases) following(name string, r *hostReport) report.Following {
 	if r.Refused != "" {
 		following.Refused, following.Reason, following.Since = r.Refused, r.Reason, &r.Since
 	}
+	n.gone.held(name, r, &following)
 	return following
 }
 

@@ -43,6 +43,8 @@ type Config struct {
 	Slots     *semaphore.Weighted
 	Progress  *progress.Tracker
 	Log       zerolog.Logger
+	// Held names the revisions of a manifest that are on disk, staged ones included.
+	Held func(name string) []string
 	// Earlier returns the records of the revisions of a manifest that are on disk.
 	Earlier func(ctx context.Context, name string) ([]mirror.Record, error)
 }

@@ -11,9 +11,9 @@ import (
 )
 
 // Context returns a context whose requests tell an upstream that is a syncd what this host
-// serves of the manifest, and which release it could not take.
+// serves and holds of the manifest, and which release it could not take.
 func (e *Entry) Context(ctx context.Context) context.Context {
-	return releases.WithState(ctx, e.state(e.cfg.Follower).Header())
+	return releases.WithState(ctx, e.state(e.cfg.Follower.Holding(e.cfg.Held(e.Target.Name))).Header())
 }
 
 func (q *Question) state(s rings.State) rings.State {

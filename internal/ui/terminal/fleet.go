@@ -8,14 +8,16 @@ import (
 	"syncd/internal/report"
 )
 
-// PrintFleet writes a table of the followers page by page, and what was stopped.
+// PrintFleet writes a table of the followers page by page, what was stopped, and what was
+// destroyed.
 func PrintFleet(w io.Writer, pages report.FleetPages) error {
 	var stopped []report.Stop
-	table, shown := NewTable(w, "NAME", "HOST", "RING", "RELEASE", "STATE", "LAST SEEN"), 0
+	var destroyed []report.Destroyed
+	table, shown := NewTable(w, "NAME", "HOST", "RING", "RELEASE", "STATE", "HOLDS", "LAST SEEN"), 0
 	err := pages.Each(func(page report.FleetPage) error {
-		stopped = append(stopped, page.Stopped...)
+		stopped, destroyed = append(stopped, page.Stopped...), append(destroyed, page.Destroyed...)
 		for _, f := range page.Followers {
-			table.Row(orDash(f.Name), orDash(f.Host), orDash(f.Ring), orDash(string(f.Release)), fleetState(f.Following), timeOrDash(&f.LastSeen))
+			table.Row(orDash(f.Name), orDash(f.Host), orDash(f.Ring), orDash(string(f.Release)), fleetState(f.Following), orDash(f.HeldText()), timeOrDash(&f.LastSeen))
 		}
 		if shown += len(page.Followers); shown == 0 {
 			return nil
@@ -27,6 +29,9 @@ func PrintFleet(w io.Writer, pages report.FleetPages) error {
 	}
 	for _, s := range stopped {
 		fmt.Fprintf(w, "\n%s\n", stopText(s))
+	}
+	for _, d := range destroyed {
+		fmt.Fprintf(w, "\n%s\n", d.Text())
 	}
 	return err
 }

@@ -20,13 +20,15 @@ type fleetCard struct {
 	Shown   []report.FollowerStatus
 	More    int
 	Stopped []report.Stop
+
+	Destroyed []report.Destroyed
 }
 
 func cardOfFleet(view *report.FleetOverview) *fleetCard {
 	if view == nil {
 		return nil
 	}
-	c := &fleetCard{Stopped: view.Stopped, Shown: view.Worst, More: -len(view.Worst)}
+	c := &fleetCard{Stopped: view.Stopped, Destroyed: view.Destroyed, Shown: view.Worst, More: -len(view.Worst)}
 	var parts []string
 	for _, state := range report.FollowerStates() {
 		if hosts := view.States[state]; hosts > 0 {
