@@ -85,7 +85,7 @@ func activate(w http.ResponseWriter, r *http.Request, source Source, limit *rate
 		return
 	}
 	if status, err := source.Status(); err == nil && !waits(status, req) {
-		http.Error(w, "another revision waits by now than the one that you saw: go back, load the page again and look at it", http.StatusConflict)
+		http.Error(w, "another revision waits by now"+outdated, http.StatusConflict)
 		return
 	}
 	notice := "activated"
@@ -151,32 +151,48 @@ func rollbackIn(r *http.Request, form bool) (req request.Rollback, ok bool) {
 	return request.Rollback{Manifests: names, Generation: generation}, ok && err == nil && generation > 0 && len(names) == 1
 }
 
+// outdated is the rest of an answer to a page or a program that shows an earlier state.
+const outdated = " than the one that you saw: go back, load the page again and look at it"
+
 // hold keeps manifests at the served revision for a duration; 0s ends that. A program sends
-// {"manifests": ["…"], "for": "24h"}.
+// {"manifests": ["…"], "for": "24h"}. The form of the page also sends the revision that it
+// shows.
 func hold(w http.ResponseWriter, r *http.Request, source Source, limit *rate.Limiter) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	form := isForm(r)
-	names, span, ok := holdIn(r, form)
+	names, span, revision, ok := holdIn(r, form)
 	lasts, err := time.ParseDuration(span)
 	if !ok || err != nil || lasts < 0 || len(names) == 0 { // all at once by mistake would stop every update
 		http.Error(w, `body is not JSON such as {"manifests": ["name"], "for": "24h"}`, http.StatusBadRequest)
+		return
+	}
+	if status, err := source.Status(); err == nil && revision != "" && !serves(status, names, revision) {
+		http.Error(w, "another revision is served by now"+outdated, http.StatusConflict)
 		return
 	}
 	req := request.Order{Manifests: names, Until: time.Now().Add(lasts), Trigger: request.TriggerHold}
 	order{names, form, "held", func() error { return source.TriggerOrder(r.Context(), req) }}.take(w, r, source, limit)
 }
 
-func holdIn(r *http.Request, form bool) (names []string, span string, ok bool) {
+func holdIn(r *http.Request, form bool) (names []string, span, revision string, ok bool) {
 	if form {
 		names, ok = formNames(r)
-		return names, r.PostForm.Get("for"), ok
+		return names, r.PostForm.Get("for"), r.PostForm.Get("revision"), ok
 	}
 	var body struct {
 		Manifests []string `json:"manifests"`
 		For       string   `json:"for"`
+		Revision  string   `json:"revision"`
 	}
 	ok = readJSON(r, &body)
-	return body.Manifests, body.For, ok
+	return body.Manifests, body.For, body.Revision, ok
+}
+
+// serves is false if a manifest has another revision in service.
+func serves(status report.Status, names []string, revision string) bool {
+	return !slices.ContainsFunc(status.Manifests, func(m report.ManifestStatus) bool {
+		return slices.Contains(names, m.Name) && m.Revision != revision
+	})
 }
 
 // isForm is true for the form of the page. Content-Type alone does not show that:

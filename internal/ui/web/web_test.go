@@ -415,7 +415,7 @@ func TestActivationByTheAPIAndThePage(t *testing.T) {
 }
 
 func TestRollbackAndHoldByTheAPIAndThePage(t *testing.T) {
-	q := &queue{Source: &scene{status: report.Status{Manifests: []report.ManifestStatus{{Name: "one", State: report.StateInSync}}}}}
+	q := &queue{Source: &scene{status: report.Status{Manifests: []report.ManifestStatus{{Name: "one", State: report.StateInSync, Revision: "abc"}}}}}
 	h := Handler(q, prometheus.NewRegistry())
 	json := []string{"Content-Type", "application/json"}
 	for _, row := range []struct {
@@ -436,6 +436,9 @@ func TestRollbackAndHoldByTheAPIAndThePage(t *testing.T) {
 		{"hold", "hold", `{"manifests": ["one"], "for": "24h"}`, json, 202, nil, 24 * time.Hour},
 		{"end a hold", "hold", `{"manifests": ["one"], "for": "0s"}`, json, 202, nil, 0},
 		{"hold by the page", "hold", "manifest=one&for=168h", form, 303, nil, 168 * time.Hour},
+		{"hold what is shown", "hold", "manifest=one&for=24h&revision=abc", form, 303, nil, 24 * time.Hour},
+		{"hold what was shown", "hold", "manifest=one&for=24h&revision=old", form, 409, nil, -1},
+		{"hold what a program saw", "hold", `{"manifests": ["one"], "for": "24h", "revision": "old"}`, json, 409, nil, -1},
 		{"hold all", "hold", `{"for": "24h"}`, json, 400, nil, -1},
 		{"hold for no time", "hold", `{"manifests": ["one"]}`, json, 400, nil, -1},
 		{"hold into the past", "hold", `{"manifests": ["one"], "for": "-1h"}`, json, 400, nil, -1},
