@@ -106,7 +106,7 @@ const (
 	FollowerFailed  FollowerState = "failed"  // it could not mirror it
 	FollowerSilent  FollowerState = "silent"  // it has not polled for more than a day
 	FollowerStopped FollowerState = "stopped" // it serves what hosts refused, and its ring does not see any more
-	FollowerBehind  FollowerState = "behind"  // it serves an older release than it may
+	FollowerBehind  FollowerState = "behind"  // it serves an older release than it may, or older files of it
 	FollowerPending FollowerState = "pending" // it serves nothing yet
 	FollowerUnknown FollowerState = "unknown" // a client that reports nothing
 	FollowerInSync  FollowerState = "in_sync"

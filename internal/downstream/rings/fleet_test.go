@@ -332,6 +332,44 @@ func TestReplacedBytesOfAStoppedReleaseBeginAtTheFirstRing(t *testing.T) {
 	is("bytes that came after it was let go", w.sees("rest", 2, takes), second)
 }
 
+// A provider that corrects a file within a release makes hosts that serve the damaged one look
+// well otherwise, also those whose daemon is dead.
+func TestAHostThatServesReplacedBytesIsBehind(t *testing.T) {
+	const first, second = "0123456789ab", "111111111111"
+	const whole, part = "; release=2026.11; revision=", "; release=2026.11; revision=aaaaaaaaaaaa" // with filters, names differ
+	w := newWorld(t, canary, rest)
+	w.poll("canary", 1, whole+first)
+	w.poll("canary", 2, part)
+	w.time = start.Add(24 * time.Hour)
+	w.poll("rest", 3, whole+first)
+	is := func(when string, want ...report.FollowerState) {
+		t.Helper()
+		for i, f := range w.Status().Followers {
+			if f.State != want[i] || f.State == report.FollowerBehind && f.Offered != newest {
+				t.Errorf("%s: host %s is %s, offered %q, want %s", when, f.Host, f.State, f.Offered, want[i])
+			}
+		}
+	}
+	w.poll("canary", 1, whole+first)
+	w.poll("canary", 2, part)
+	is("before", report.FollowerInSync, report.FollowerInSync, report.FollowerInSync)
+	w.replaceBytes(second)
+	is("replaced", report.FollowerBehind, report.FollowerBehind, report.FollowerInSync)
+	must(t, w.Save())
+	w.restart(canary, rest)
+	is("after a restart", report.FollowerBehind, report.FollowerBehind, report.FollowerInSync)
+	w.poll("canary", 1, whole+first)
+	w.poll("canary", 2, part)
+	w.poll("canary", 2, part) // what it mirrors did not change
+	is("polled", report.FollowerBehind, report.FollowerInSync, report.FollowerInSync)
+	w.poll("canary", 1, whole+second)
+	is("taken", report.FollowerInSync, report.FollowerInSync, report.FollowerInSync)
+	w.time = w.time.Add(24 * time.Hour)
+	w.poll("canary", 1, whole+second)
+	w.poll("canary", 2, part)
+	is("after the delay", report.FollowerInSync, report.FollowerInSync, report.FollowerBehind)
+}
+
 func TestAHostThatRefusedAReleaseIsNeverInSync(t *testing.T) {
 	w := newWorld(t, canary, Ring{Name: "rest", StopAbove: 0})
 	w.poll("rest", 1, takes)

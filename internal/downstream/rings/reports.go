@@ -89,6 +89,14 @@ func firstOf(revisions []Version, release manifest.Release) Version {
 // hasState is true for a host that sends its state. Only those count.
 func (r *hostReport) hasState() bool { return r.Host != "" }
 
+// misses is true for a host that serves bytes of a release which were replaced since. That of
+// a host with filters is not sure: it is taken to have what it wants of the new bytes once it
+// has seen that there are some.
+func (r *hostReport) misses(newest Version) bool {
+	hasFilters := r.Revision != r.Took.Revision
+	return r.Took.Release == newest.Release && r.Took.Revision != "" && r.Took != newest && (!hasFilters || r.Shown != newest)
+}
+
 // against is the revision that the report speaks against.
 func (r *hostReport) against() (about Version, counts bool) {
 	return r.About, r.hasState() && r.counts() && r.About != Version{}

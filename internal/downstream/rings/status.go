@@ -143,40 +143,41 @@ func (n newestReleases) follower(name string, h host, manifests map[string]*host
 	return v
 }
 
-// newestReleases has the newest month that a ring sees of a manifest, at one time.
+// newestReleases has the newest bytes of the newest month that a ring sees of a manifest, at
+// one time.
 type newestReleases struct {
 	now     time.Time
-	at      map[place]manifest.Release
-	find    func(place) manifest.Release
+	at      map[place]Version
+	find    func(place) Version
 	stopped func(place, Version) bool
 	gone    gone
 }
 
 func (f *Fleet) newestLocked() newestReleases {
-	return newestReleases{now: f.now(), gone: goneOf(f.catalog), at: map[place]manifest.Release{}, find: func(p place) manifest.Release {
+	return newestReleases{now: f.now(), gone: goneOf(f.catalog), at: map[place]Version{}, find: func(p place) Version {
 		if seen := f.seesLocked(p.manifest, p.ring); len(seen) > 0 {
-			return seen[0].Release
+			return seen[0].Version
 		}
-		return ""
+		return Version{}
 	}, stopped: func(p place, v Version) bool {
 		i, found := f.rings.place(p.ring)
 		return found && v.Release != "" && f.hidesLocked(target{p.manifest, v}, i)
 	}}
 }
 
-func (n newestReleases) of(p place) manifest.Release {
-	release, known := n.at[p]
+func (n newestReleases) of(p place) Version {
+	newest, known := n.at[p]
 	if !known {
-		release = n.find(p)
-		n.at[p] = release
+		newest = n.find(p)
+		n.at[p] = newest
 	}
-	return release
+	return newest
 }
 
 func (n newestReleases) following(name string, r *hostReport) report.Following {
 	following := report.Following{Release: r.Release, Revision: r.Revision, State: n.state(name, r)}
 	if following.State == report.FollowerBehind {
-		following.Offered = n.of(place{r.Ring, name})
+		following.Offered = n.of(place{r.Ring, name}).Release
 	}
 	if r.Refused != "" {
 		following.Refused, following.Reason, following.Since = r.Refused, r.Reason, &r.Since
@@ -199,7 +200,7 @@ func (n newestReleases) state(name string, r *hostReport) report.FollowerState {
 		return report.FollowerStopped
 	case r.Release == "":
 		return report.FollowerPending
-	case n.of(place{r.Ring, name}).Newer(r.Release):
+	case n.of(place{r.Ring, name}).Release.Newer(r.Release), r.misses(n.of(place{r.Ring, name})):
 		return report.FollowerBehind
 	}
 	return report.FollowerInSync

@@ -40,6 +40,8 @@ func PrintFleet(w io.Writer, pages report.FleetPages) error {
 // offered and has not taken.
 func fleetState(t report.Following) string {
 	switch {
+	case t.Offered != "" && t.Offered == t.Release:
+		return fmt.Sprintf("%s (newer files of it are offered)", t.State)
 	case t.Offered != "":
 		return fmt.Sprintf("%s (%s is offered)", t.State, t.Offered)
 	case t.Refused == "":

@@ -51,6 +51,10 @@ func TestFleetSaysWhatAHostIsBehind(t *testing.T) {
 	if text := fleetState(behind); text != "behind (2026.11 is offered)" {
 		t.Error(text)
 	}
+	behind.Release = behind.Offered
+	if text := fleetState(behind); text != "behind (newer files of it are offered)" {
+		t.Error(text)
+	}
 }
 
 func TestStatusSaysWhyAnExportIsBehind(t *testing.T) {
