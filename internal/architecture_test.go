@@ -40,14 +40,14 @@ var floors = [][]string{
 // the package of the wing's own folder. A room imports only rooms of its wing that stand
 // further to the right. Folders below a room's folder belong to the room.
 var rooms = map[string][]string{
-	"cmd/syncd":  {".", "browse call complete demo setup", "cli gctune"},
+	"cmd/syncd":  {".", "browse call complete demo setup trust", "cli gctune"},
 	"clients":    {"autocomplete batch contribution listing property releases reversegeo", "service", "transport", "certificate origin signature wire"},
 	"config":     {"migration", ".", "value", "document"},
 	"daemon":     {".", "signals"},
 	"disk":       {"datadir", "durable flock space", "directio fsops"},
 	"doctor":     {".", "alert"},
 	"e2e":        {"commands crash daemon doctor downstream files golive sync", "."},
-	"downstream": {"follower publisher serve", "catalog objectstore", "bucket rings"},
+	"downstream": {"follower publisher serve", "catalog objectstore", "bucket rings trust"},
 	"emulator":   {".", "autocomplete contribution listing property reversegeo testclient", "releases service", "catalogue gazetteer wire"},
 	"engine":     {".", "operation"},
 	"golive":     {".", "gate room"},

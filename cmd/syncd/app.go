@@ -18,6 +18,7 @@ import (
 	"syncd/cmd/syncd/cli"
 	"syncd/cmd/syncd/complete"
 	"syncd/cmd/syncd/demo"
+	"syncd/cmd/syncd/trust"
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config/document"
@@ -85,7 +86,7 @@ func newRoot(a *cli.App) *cobra.Command {
 	for _, command := range []func(*cli.App) *cobra.Command{
 		syncCommand, statusCommand, explainCommand, historyCommand, verifyCommand, rollbackCommand,
 		activateCommand, pinCommand, unpinCommand, holdCommand, skipCommand, forgetCommand, publishCommand, adoptCommand,
-		lockCommand, deliveriesCommand, servedCommand, fleetCommand, serveCommand,
+		lockCommand, deliveriesCommand, servedCommand, fleetCommand, serveCommand, trust.Command,
 		browse.ReleasesCommand, browse.ManifestsCommand, browse.FilesCommand, mapCommand, getCommand, call.Command,
 		emulatorCommand, demo.Command, configCommand, versionCommand, healthcheckCommand,
 	} {

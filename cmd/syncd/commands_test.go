@@ -36,6 +36,12 @@ var withoutJSON = map[string]string{
 	"syncd serve-id add":        "prints an id alone, for a shell variable",
 	"syncd serve-id remove":     "prints nothing",
 	"syncd setup":               "is a dialogue",
+	"syncd trust":               "is the help of those below",
+	"syncd trust add":           "changes a trust file, which show prints",
+	"syncd trust init":          "prints a fingerprint alone",
+	"syncd trust keygen":        "prints a public key alone",
+	"syncd trust remove":        "changes a trust file, which show prints",
+	"syncd trust sign":          "prints nothing",
 }
 
 // TestEveryCommandIsWhole requires of each command a group in the help, completions for its

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"syncd/cmd/syncd/cli"
 	"syncd/internal/clients/transport"
 	"syncd/internal/disk/durable"
-	"syncd/internal/disk/fsops"
 	"syncd/internal/mirror"
 	"syncd/internal/syncer/lockfile"
 )
@@ -34,7 +32,7 @@ that left the configuration and is still served is left out.`,
 				_, err := a.Stdout.Write(text.Bytes())
 				return err
 			}
-			return replaceFile(file, func(w io.Writer) error { return writeLockfile(a, w) })
+			return cli.ReplaceFile(file, 0o644, func(w io.Writer) error { return writeLockfile(a, w) })
 		},
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write to this `file` instead of standard output")
@@ -64,18 +62,4 @@ func writeLockfile(a *cli.App, w io.Writer) error {
 		return errors.New("no manifest of the configuration is served: run `syncd sync`")
 	}
 	return lockfile.Write(w, transport.PublicURL(cfg.Source.URL), manifests)
-}
-
-// replaceFile writes a file as a whole or not at all. It replaces no device, such as
-// /dev/null, and no symlink.
-func replaceFile(name string, write func(io.Writer) error) error {
-	dir, err := fsops.OpenDir(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	if info, err := dir.Lstat(filepath.Base(name)); err == nil && !info.Mode().IsRegular() {
-		return cli.Usagef("%s is not a regular file: name another one, or leave --output out for standard output", name)
-	}
-	return new(durable.Disk).ReplaceFile(dir, filepath.Base(name), 0o644, write)
 }

@@ -32,7 +32,7 @@ var (
 )
 
 // clientCommands need no mirror.
-var clientCommands = []string{"releases", "manifests", "files", "get", "call", "emulator", "config", "version", "completion"}
+var clientCommands = []string{"releases", "manifests", "files", "get", "call", "emulator", "config", "trust", "version", "completion"}
 
 // mirrorCommands work on a mirror without a daemon. Windows lacks them: it cannot replace
 // the symlink that readers follow in one step.

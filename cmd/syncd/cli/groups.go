@@ -20,7 +20,7 @@ func Groups() []Group {
 		{"Decide what is served", []string{"activate", "pin", "unpin", "hold", "skip", "forget"}},
 		{"Get from the provider", []string{"releases", "get", "call"}},
 		{"Look closer", []string{"readers", "served", "deliveries", "healthcheck"}},
-		{"Serve other hosts", []string{"lock", "serve-id", "fleet", "publish"}},
+		{"Serve other hosts", []string{"lock", "serve-id", "fleet", "publish", "trust"}},
 		{"Move in", []string{"setup", "adopt", "map"}},
 		{"Try", []string{"demo", "emulator"}},
 		{"Run", []string{"run", "version", "completion", "help"}},
