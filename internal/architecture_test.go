@@ -56,7 +56,7 @@ var rooms = map[string][]string{
 	"host":       {"command rate", "account claims clock unitfile"},
 	"manifest":   {"destruction forecast layout", ".", "refusal"},
 	"metrics":    {". tracing"},
-	"mirror":     {"audit inventory readers staging", ".", "export scrub", "record"},
+	"mirror":     {"destroy", "audit inventory readers staging", ".", "export scrub", "record"},
 	"report":     {"progress status", ".", "request"},
 	"syncer":     {".", "repair source", "adopt download lockfile"},
 	"ui":         {"control terminal web"},

@@ -164,7 +164,11 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 	if err := e.Configure(cfg); err != nil {
 		return err
 	}
-	if err := e.active.Load().syncer.Tree().CatchUp(); err != nil {
+	tree := e.active.Load().syncer.Tree()
+	if err := (golive.Destroyer{Tree: tree}).Continue(context.Background()); err != nil {
+		e.options.Log.Error().Err(err).Msg("a destruction that began is not over; the next start tries again")
+	}
+	if err := tree.CatchUp(); err != nil {
 		e.options.Log.Warn().Err(err).Msg("telling hooks what is served failed; the next sync or start tries again")
 	}
 	return nil

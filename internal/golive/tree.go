@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"syncd/internal/disk/durable"
 	"syncd/internal/golive/gate"
 	"syncd/internal/golive/room"
 	"syncd/internal/hooks/outbox"
@@ -14,6 +15,7 @@ import (
 	"syncd/internal/manifest/layout"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/destroy"
 	"syncd/internal/mirror/export"
 	"syncd/internal/mirror/inventory"
 	"syncd/internal/mirror/staging"
@@ -25,6 +27,14 @@ type Followers interface {
 	room.Followers
 	// Refresh is called when more is known of an earlier revision.
 	Refresh()
+}
+
+// Running is what runs beside changes of the tree. Safe for concurrent use.
+type Running interface {
+	room.Keeper
+	// Abandon ends the work that fetches a release, and waits until nothing writes the given
+	// contents any more, unless other work wants them.
+	Abandon(ctx context.Context, name string, release manifest.Release, contents []manifest.Digest) error
 }
 
 // Config is what New needs; every field is required unless it says so.
@@ -61,15 +71,16 @@ type Directory struct {
 	turn    chan struct{} // holds one token while nothing changes the tree
 	check   func() error  // fails when the data directory must not be changed
 	newest  atomic.Pointer[Tree]
+	running Running
 	room    *room.Room
 	docket  *gate.Docket
 	exports exports
 }
 
 // NewDirectory returns the Directory of a data directory. check is called before each
-// change; an error prevents it. keeper is asked about running work.
-func NewDirectory(check func() error, keeper room.Keeper) *Directory {
-	d := &Directory{turn: make(chan struct{}, 1), check: check, room: room.New(keeper), docket: gate.NewDocket()}
+// change; an error prevents it.
+func NewDirectory(check func() error, running Running) *Directory {
+	d := &Directory{turn: make(chan struct{}, 1), check: check, running: running, room: room.New(running), docket: gate.NewDocket()}
 	d.turn <- struct{}{}
 	d.exports.turn = make(chan struct{}, 1)
 	d.exports.turn <- struct{}{}
@@ -116,16 +127,22 @@ type Tree struct {
 	*Directory
 
 	Inventory *inventory.Inventory // of Mirror
+	Destroyed *destroy.Ledger      // of Mirror
 }
 
 // New returns the Tree of a configuration, which becomes the newest of its directory.
 func New(cfg Config, d *Directory) *Tree {
 	t := &Tree{Config: cfg, Directory: d, Inventory: inventory.New(inventory.Config{
 		Mirror: cfg.Mirror, Store: cfg.Store, Algorithm: cfg.Algorithm, Log: cfg.Log, Damaged: cfg.Metrics.VerifyFailed,
-	})}
+	}), Destroyed: destroy.NewLedger(cfg.Mirror.Root(), cfg.disk())}
 	d.newest.Store(t)
 	d.room.Configure(t.RoomConfig())
 	return t
+}
+
+// disk makes changes of the data directory outside of Mirror.
+func (cfg Config) disk() *durable.Disk {
+	return &durable.Disk{Warn: func(text string) { cfg.Log.Warn().Msg(text) }}
 }
 
 // RoomConfig is what the configuration says about the disk.

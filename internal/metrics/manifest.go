@@ -25,7 +25,7 @@ func (m *Metrics) CreateManifest(name string, values LabelValues) {
 	for _, state := range values.States {
 		m.state.WithLabelValues(name, state)
 	}
-	for _, vec := range []*prometheus.CounterVec{m.downloadBytes, m.filesDownloaded, m.verifyFailures, m.resumedBytes} {
+	for _, vec := range []*prometheus.CounterVec{m.downloadBytes, m.filesDownloaded, m.verifyFailures, m.resumedBytes, m.destroyed} {
 		vec.WithLabelValues(name)
 	}
 	for _, vec := range []*prometheus.GaugeVec{m.lastCheck, m.lastSuccess, m.mirrorBytes, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil} {
@@ -38,7 +38,7 @@ func (m *Metrics) DropManifest(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	labels := prometheus.Labels{"manifest": name}
-	for _, vec := range []*prometheus.CounterVec{m.syncRuns, m.downloadBytes, m.filesDownloaded, m.verifyFailures, m.refusals, m.resumedBytes} {
+	for _, vec := range []*prometheus.CounterVec{m.syncRuns, m.downloadBytes, m.filesDownloaded, m.verifyFailures, m.refusals, m.resumedBytes, m.destroyed} {
 		vec.DeletePartialMatch(labels)
 	}
 	for _, vec := range []*prometheus.GaugeVec{

@@ -41,6 +41,7 @@ type Metrics struct {
 	stagedSince, quarantinedSince, heldUntil *prometheus.GaugeVec
 
 	resumedBytes  *prometheus.CounterVec
+	destroyed     *prometheus.CounterVec
 	reloadOK      prometheus.Gauge
 	reloadSuccess prometheus.Gauge
 	scrubRead     prometheus.Counter
@@ -109,6 +110,7 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 		heldUntil:        gauge("held_until_timestamp_seconds", "End of the hold of a manifest by `syncd hold`; 0 without one.", "manifest"),
 		expected:         gauge("release_expected_timestamp_seconds", "Time when the release after the newest one of a manifest is due, by past releases; 0 while that is unknown.", "manifest"),
 		forecast:         gauge("disk_forecast_bytes", "Disk space that the next three releases of a manifest will probably take at most, beyond what pruning frees; 0 while that is unknown.", "manifest"),
+		destroyed:        counter("destroyed_bytes_total", "Size of the contents that were destroyed for good, without those that another revision shares.", "manifest"),
 		resumedBytes:     counter("resumed_bytes_total", "Bytes that a resumed download did not transfer again.", "manifest"),
 
 		viewState:    gauge("view_state", "State of a view after its last sync: 1 for in_sync, refused, failed or pending, 0 for the others.", "view", "state"),
@@ -171,6 +173,11 @@ func (m *Metrics) Resumed(name string, bytes int64) {
 
 // FileDownloaded counts a file that was downloaded and verified.
 func (m *Metrics) FileDownloaded(name string) { m.filesDownloaded.WithLabelValues(name).Inc() }
+
+// Destroyed counts contents that were destroyed.
+func (m *Metrics) Destroyed(name string, bytes int64) {
+	m.destroyed.WithLabelValues(name).Add(float64(bytes))
+}
 
 // VerifyFailed counts a file whose digest was not the expected one.
 func (m *Metrics) VerifyFailed(name string) { m.verifyFailures.WithLabelValues(name).Inc() }

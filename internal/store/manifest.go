@@ -63,6 +63,7 @@ type Planned struct {
 	Expected manifest.Digest   `json:"digest"`
 	Object   manifest.ObjectID `json:"sha256,omitzero"` // zero until it is fetched and proven
 	Size     int64             `json:"size,omitempty"`
+	Release  manifest.Release  `json:"release,omitempty"` // that the sync wants; "" if an earlier syncd wrote this
 }
 
 // Changes are committed together. Nil maps change nothing. An empty list in Planned, or

@@ -47,15 +47,17 @@ type job struct {
 // life is what several goroutines see of a job: those of the steps and of downloads,
 // pruning, other syncs, and the one that publishes.
 type life struct {
-	planning   []manifest.File // their contents stay on disk until there is a plan
-	planned    *planned        // nil before the plan
-	fetch      *fetch          // of planned
-	downloaded int64           // bytes that arrived, for all plans
-	need       space.Amount    // reserved
-	gated      bool            // the gate passed the revision
-	mismatch   error           // why the plan started over
-	end        *end            // nil while open
-	recorded   bool            // nothing of the job changes any more
+	release    manifest.Release // of the plan
+	planning   []manifest.File  // their contents stay on disk until there is a plan
+	planned    *planned         // nil before the plan
+	fetch      *fetch           // of planned
+	downloaded int64            // bytes that arrived, for all plans
+	need       space.Amount     // reserved
+	gated      bool             // the gate passed the revision
+	mismatch   error            // why the plan started over
+	end        *end             // nil while open
+	abandoned  bool             // what it fetched was destroyed
+	recorded   bool             // nothing of the job changes any more
 }
 
 // listed are the files of a release after filters.
@@ -166,7 +168,7 @@ func (j *job) finish(err error) {
 
 func (j *job) failLocked(err error) {
 	l := &j.life
-	if l.recorded || l.end != nil && (l.end.result == report.Failed || l.end.result == report.Refused) {
+	if l.recorded || l.abandoned || l.end != nil && (l.end.result == report.Failed || l.end.result == report.Refused) {
 		return
 	}
 	if l.fetch != nil && l.fetch.abort != nil {
@@ -202,7 +204,7 @@ func (j *job) reopen() error {
 func (j *job) startPlan(files []manifest.File) (known map[manifest.Digest]manifest.Object) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.life.planning = files
+	j.life.release, j.life.planning = j.release, files
 	if j.life.fetch != nil {
 		known = j.life.fetch.known
 	}
@@ -335,7 +337,7 @@ func (j *job) keeps() (planned []store.Planned, replaces bool) {
 		planned, replaces = j.plannedContentsLocked(), true
 	}
 	for _, f := range j.life.planning {
-		planned = append(planned, store.Planned{Expected: f.Expected})
+		planned = append(planned, store.Planned{Expected: f.Expected, Release: j.life.release})
 	}
 	return planned, replaces
 }
@@ -375,7 +377,7 @@ func (j *job) plannedContentsLocked() []store.Planned {
 	}
 	planned := make([]store.Planned, 0, len(j.life.planned.files))
 	for _, f := range j.life.planned.files {
-		w := store.Planned{Expected: f.Expected}
+		w := store.Planned{Expected: f.Expected, Release: j.life.release}
 		// A SHA-256 is the object's name: writing it twice would double a long list.
 		if object, known := j.life.fetch.known[f.Expected]; known && f.Expected.Algorithm != manifest.SHA256 {
 			w.Object, w.Size = object.ID, object.Size

@@ -1,11 +1,14 @@
 package syncer
 
 import (
+	"context"
 	"slices"
 	"sync"
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/disk/space"
+	"syncd/internal/manifest"
+	"syncd/internal/report"
 	"syncd/internal/store"
 	"syncd/internal/syncer/adopt"
 	"syncd/internal/syncer/download"
@@ -69,6 +72,37 @@ func (s *Shared) Planned(planned map[string][]store.Planned) (partials map[strin
 	}
 	planned[""] = append(planned[""], s.repairs.Planned()...)
 	return s.adopting.Partials()
+}
+
+// Abandon implements golive.Running. A job that is asking yet finds out before it plans.
+func (s *Shared) Abandon(ctx context.Context, name string, release manifest.Release, contents []manifest.Digest) error {
+	wanted := map[manifest.Digest]bool{}
+	for _, j := range s.jobs() {
+		if j.target.Name == name {
+			abandon(j, release)
+		}
+		plan, _ := j.keeps()
+		for _, w := range plan {
+			wanted[w.Expected] = true
+		}
+	}
+	contents = slices.DeleteFunc(slices.Clone(contents), func(d manifest.Digest) bool { return wanted[d] })
+	return s.downloads.Wait(ctx, contents)
+}
+
+// abandon ends a job that fetches a release. Its downloads end that no other job wants.
+func abandon(j *job, release manifest.Release) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	l := &j.life
+	if l.end != nil || l.recorded || l.release != release {
+		return
+	}
+	l.abandoned = true
+	j.endLocked(&end{result: report.Unchanged})
+	if l.fetch != nil && l.fetch.abort != nil {
+		l.fetch.abort(errAborted)
+	}
 }
 
 // Reserved implements room.Keeper. A dry run may have a manifest that is in a running sync,

@@ -2,6 +2,7 @@ package room
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -39,6 +40,47 @@ func (r *Room) Prune(ctx context.Context, displaced map[string]bool, yield int) 
 	if err != nil {
 		r.cfg().Log.Warn().Ctx(ctx).Err(err).Msg("pruning is incomplete; the next sync tries again")
 	}
+}
+
+// errAsked says that a follower asked for other revisions while pruning was prepared.
+var errAsked = errors.New("a follower asked for a revision meanwhile")
+
+// PruneAll removes what nothing keeps, also what a sync may want of which the state knows
+// nothing, and while a repair reads. Followers do not keep the revision with the given key.
+// The caller has the turn.
+func (r *Room) PruneAll(ctx context.Context, destroyed string) (err error) {
+	for range 10 {
+		if err = r.pruneAll(ctx, destroyed); !errors.Is(err, errAsked) {
+			break
+		}
+	}
+	return err
+}
+
+func (r *Room) pruneAll(ctx context.Context, destroyed string) error {
+	now := time.Now()
+	r.setDue(now)
+	keep, partials, err := r.retention(ctx)
+	if err != nil {
+		return err
+	}
+	asked, retired := keep.Asked, true
+	keep.Asked, keep.Unknown = maps.Clone(asked), false
+	delete(keep.Asked, destroyed)
+	if followers := r.cfg().Followers; followers != nil {
+		keep.Retire = func(stays func(string) bool) bool {
+			retired = followers.Retire(stays, asked, now)
+			return retired
+		}
+	}
+	next, err := r.cfg().Mirror.Prune(keep, now)
+	if err == nil && !retired {
+		return errAsked
+	}
+	if err = errors.Join(err, fetcher.Sweep(r.cfg().Mirror.Objects.Partial(), partials)); err == nil {
+		r.settle(now, next)
+	}
+	return err
 }
 
 // freeable returns what pruning would free. change edits the retention first. Nothing on

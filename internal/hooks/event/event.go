@@ -21,11 +21,12 @@ const (
 	Recovered   Kind = "recovered"
 	Republished Kind = "republished"
 	Damaged     Kind = "damaged"
+	Destroyed   Kind = "destroyed"
 )
 
 // Kinds returns every event, in the order of the documents.
 func Kinds() []Kind {
-	return []Kind{Staged, Activated, RolledBack, Refused, Failed, Retrying, Stale, Recovered, Republished, Damaged}
+	return []Kind{Staged, Activated, RolledBack, Refused, Failed, Retrying, Stale, Recovered, Republished, Damaged, Destroyed}
 }
 
 // Event is something that happened to a manifest.

@@ -135,6 +135,14 @@ func (o *Outbox) Damaged(record mirror.Record, generation int, path, problem str
 	return event.New(event.Damaged, time.Now().UTC(), data)
 }
 
+// Destroyed returns the event for a revision that is gone, or for a release of which only parts
+// were there.
+func (o *Outbox) Destroyed(gone mirror.Record, generation int, cause string) event.Event {
+	data := o.data(gone, generation)
+	data.Path, data.Reason = "", cause
+	return event.New(event.Destroyed, time.Now().UTC(), data)
+}
+
 // Problem returns the event for a release that failed or was refused while served, if any,
 // stays in service. about has a revision only if that was complete.
 func (o *Outbox) Problem(kind event.Kind, about, served mirror.Record, generation int, problem, reason string) event.Event {

@@ -11,6 +11,8 @@ import (
 	"strconv"
 
 	"github.com/prometheus/procfs"
+
+	"syncd/internal/mirror"
 )
 
 // Of names the processes that have a file open or mapped by any of its names, but not this
@@ -39,4 +41,21 @@ func Of(proc, path string) (names []string, err error) {
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// OfRevision lists the processes that have files of one revision open or mapped, which is not
+// served. A content that is served, too, counts only by its path in the revision.
+func OfRevision(m *mirror.Mirror, proc string, record mirror.Record) ([]Reader, error) {
+	index, err := indexIn(m)
+	if err != nil {
+		return nil, err
+	}
+	index.add(m, record)
+	for _, served := range m.Current().Records {
+		index.add(m, served)
+	}
+	result, err := index.scan(m.Current(), proc)
+	return slices.DeleteFunc(result.Readers, func(r Reader) bool {
+		return r.Manifest != record.Manifest || r.Release != string(record.Release) || r.Revision != record.Revision
+	}), err
 }

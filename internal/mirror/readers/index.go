@@ -33,7 +33,8 @@ type index struct {
 	inodes    map[inode]file
 }
 
-func newIndex(m *mirror.Mirror) (*index, error) {
+// indexIn returns an index that finds files by their paths only.
+func indexIn(m *mirror.Mirror) (*index, error) {
 	dir, err := filepath.EvalSymlinks(m.Dir())
 	if err != nil {
 		return nil, err
@@ -41,7 +42,14 @@ func newIndex(m *mirror.Mirror) (*index, error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
-	i := &index{revisions: filepath.Join(dir, "revisions") + "/", inodes: map[inode]file{}}
+	return &index{revisions: filepath.Join(dir, "revisions") + "/", inodes: map[inode]file{}}, nil
+}
+
+func newIndex(m *mirror.Mirror) (*index, error) {
+	i, err := indexIn(m)
+	if err != nil {
+		return nil, err
+	}
 	generations, err := m.Generations.All() // every user can read them, unlike the records in state/
 	if err != nil {
 		return nil, err

@@ -45,6 +45,11 @@ func Scan(m *mirror.Mirror, proc string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return index.scan(m.Current(), proc)
+}
+
+// scan looks at all processes but this one for the files of the index.
+func (i *index) scan(current mirror.Generation, proc string) (Result, error) {
 	mounted, err := procfs.NewFS(proc)
 	if err != nil {
 		return Result{}, err
@@ -62,12 +67,12 @@ func Scan(m *mirror.Mirror, proc string) (Result, error) {
 		if one.PID == os.Getpid() {
 			continue
 		}
-		p := process{Proc: one, dir: filepath.Join(proc, strconv.Itoa(one.PID)), index: index, mounts: mounts, found: map[revision]*use{}}
+		p := process{Proc: one, dir: filepath.Join(proc, strconv.Itoa(one.PID)), index: i, mounts: mounts, found: map[revision]*use{}}
 		err = errors.Join(p.descriptors(), p.mappings())
 		if errors.Is(err, fs.ErrPermission) {
 			result.Unseen++
 		}
-		result.Readers = append(result.Readers, p.readers(m.Current())...)
+		result.Readers = append(result.Readers, p.readers(current)...)
 	}
 	slices.SortFunc(result.Readers, func(a, b Reader) int {
 		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Manifest, b.Manifest), cmp.Compare(a.Release, b.Release))

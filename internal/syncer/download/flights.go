@@ -70,6 +70,22 @@ func (f *flights) tryBeginLocked(expected manifest.Digest) *flight {
 	return nil
 }
 
+// wait waits for the flight of a content, if there is one. The error is the context's.
+func (f *flights) wait(ctx context.Context, expected manifest.Digest) error {
+	f.mu.Lock()
+	running := f.running[expected]
+	f.mu.Unlock()
+	if running == nil {
+		return nil
+	}
+	select {
+	case <-running.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // offer lets take end the download of a flight by stop, until it has landed.
 func (f *flights) offer(expected manifest.Digest, stop context.CancelCauseFunc) {
 	f.mu.Lock()

@@ -39,6 +39,16 @@ func (p *Pool) Adopt(content manifest.Digest, object manifest.Object) {
 // Forget drops what was adopted. Call it when no sync runs that planned before.
 func (p *Pool) Forget() { p.flights.forget() }
 
+// Wait waits until none of the contents is being fetched. The error is the context's.
+func (p *Pool) Wait(ctx context.Context, contents []manifest.Digest) error {
+	for _, content := range contents {
+		if err := p.flights.wait(ctx, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Fetcher downloads one file and proves it. Safe for concurrent use for different
 // digests.
 type Fetcher interface {

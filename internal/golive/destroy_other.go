@@ -1,0 +1,11 @@
+//go:build !linux
+
+package golive
+
+import (
+	"syncd/internal/mirror"
+	"syncd/internal/mirror/destroy"
+)
+
+// readersOf names nobody: only Linux tells which files a process has open.
+func readersOf(*mirror.Mirror, mirror.Record) []destroy.Reader { return []destroy.Reader{} }
