@@ -47,6 +47,11 @@ func (op *order) Propose(context.Context) (p Proposal, err error) {
 		if err != nil {
 			return p, err
 		}
+		if op.req.Trigger == request.TriggerPin { // the operator wants it, also if it was destroyed
+			if err := op.Destroyed.Allow(t.Name, orders.Pin, time.Now()); err != nil {
+				return p, err
+			}
+		}
 		if !orders.Equal(record.Orders) {
 			p.Change.Orders[t.Name] = orders
 		}

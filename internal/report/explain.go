@@ -11,6 +11,7 @@ import (
 
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
+	"syncd/internal/mirror/destroy"
 )
 
 // Explain fills in each manifest's explanation. Its times are in the zone of now.
@@ -106,6 +107,8 @@ func (e explanation) sentence() string {
 		return joined(e.held(), e.next())
 	case e.State == StateStaged:
 		return joined(fmt.Sprintf("%s is staged%s and %s", e.Staged.Release, e.when("since", e.Staged.Since), e.goesLive()), e.serving(), e.next())
+	case e.State == StatePending && e.Destroyed != nil:
+		return joined("nothing is served yet", e.destroyed(), e.next())
 	case e.State == StatePending && e.Discarded != "":
 		return joined("nothing is served yet", e.discarded(), e.next())
 	case e.State == StatePending:
@@ -201,7 +204,7 @@ func (e explanation) upToDate() string {
 	isDiscarded := e.Discarded != "" && (e.Discarded == e.Newest || e.Discarded == e.Wanted)
 	wanted, newest := manifest.Release(e.Wanted), manifest.Release(e.Newest)
 	switch {
-	case isDiscarded:
+	case isDiscarded, e.Destroyed != nil:
 		text = e.serving()
 	case wanted.IsMonth() && e.Release != e.Wanted:
 		text = joined(fmt.Sprintf("pinned to %s, which the next sync will fetch", e.Wanted), e.serving())
@@ -230,7 +233,7 @@ func (e explanation) upToDate() string {
 	if isDiscarded {
 		discarded = e.discarded()
 	}
-	return joined(strings.TrimPrefix(text, ", "), discarded, e.late(), e.next())
+	return joined(strings.TrimPrefix(text, ", "), discarded, e.destroyed(), e.late(), e.next())
 }
 
 // delisted says that only this host still has the wanted release.
@@ -244,6 +247,16 @@ func (e explanation) delisted() string {
 // discarded says how a release that the operator dropped comes back.
 func (e explanation) discarded() string {
 	return fmt.Sprintf("%s was dropped by `syncd activate --discard`, `syncd sync --force %s` fetches it again", e.Discarded, e.Name)
+}
+
+// destroyed says why the wanted release does not come, and how it comes back.
+func (e explanation) destroyed() string {
+	d := e.Destroyed
+	if d == nil {
+		return ""
+	}
+	why := map[destroy.Cause]string{destroy.Command: "`syncd destroy`", destroy.DestroyAfter: "`destroy_after`", destroy.Publisher: "`destroy_after` of the publisher"}[d.Cause]
+	return fmt.Sprintf("%s was destroyed by %s%s, only `syncd pin %s %s` or `syncd sync --force %s` fetches it again", d.Release, why, e.when("at", d.At), e.Name, d.Release, e.Name)
 }
 
 // late says that the provider has not published the next release in time.

@@ -2,6 +2,8 @@ package report
 
 import (
 	"time"
+
+	"syncd/internal/mirror/destroy"
 )
 
 // State is the state of a manifest, as `status --json` names it.
@@ -37,6 +39,14 @@ type Status struct {
 	Upload     *UploadStatus    `json:"publish,omitempty"` // nil if no place is configured
 }
 
+// DestroyedRelease is a release that no sync fetches again by itself.
+type DestroyedRelease struct {
+	Release  string        `json:"release"`
+	Revision string        `json:"revision"` // "" if it was never complete
+	At       time.Time     `json:"at"`
+	Cause    destroy.Cause `json:"cause"`
+}
+
 // ManifestStatus is one manifest's part of a Status. Unknown times are null.
 type ManifestStatus struct {
 	Name      string     `json:"name"`
@@ -61,6 +71,8 @@ type ManifestStatus struct {
 	HoldUntil *time.Time `json:"hold_until"`          // by `syncd hold`; null for none
 	Skips     []string   `json:"skips"`               // releases that `syncd skip` passes over
 	Discarded string     `json:"discarded,omitempty"` // the release that `syncd activate --discard` dropped; "" for none
+
+	Destroyed *DestroyedRelease `json:"destroyed,omitempty"` // the wanted release, if it was destroyed here; absent otherwise
 
 	Wanted       string            `json:"wanted"`             // the configured release: latest, an alias, or a pinned month
 	Delisted     bool              `json:"delisted,omitempty"` // the provider has the wanted release no more

@@ -12,6 +12,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/destroy"
 	"syncd/internal/mirror/inventory"
 	"syncd/internal/report"
 )
@@ -127,6 +128,9 @@ func (a asking) endsHold() bool {
 // served one, or staged with nothing left to do.
 func (a asking) isKnown() bool {
 	j, e := a.job, a.job.staged
+	if _, found, _ := a.tree.Destroyed.Last(j.target.Name, j.release); found {
+		return !a.req.Force // a full check compares the list
+	}
 	if e.Manifest == "" {
 		return j.release == j.active.Release
 	}
@@ -302,7 +306,14 @@ func (a asking) takeLocked(ctx context.Context) (*listed, error) {
 func (a asking) plan(ctx context.Context, found *listed) (*planned, error) {
 	j := a.job
 	var proven map[manifest.Digest]manifest.Object
-	if err := a.tree.Change(ctx, func() error { proven = j.startPlan(found.files); return nil }); err != nil {
+	err := a.tree.Change(ctx, func() error {
+		if err := a.staysDestroyed(found.files); err != nil {
+			return err
+		}
+		proven = j.startPlan(found.files)
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	split, err := a.session.Plan(ctx, inventory.Query{
@@ -317,6 +328,36 @@ func (a asking) plan(ctx context.Context, found *listed) (*planned, error) {
 	j.setPlan(p, split.Known)
 	a.progress.SetFiles(j.target.Name, len(p.missing))
 	return p, nil
+}
+
+// staysDestroyed ends the job if the files were destroyed here, unless the operator forces
+// the sync. The caller has the turn, so that no destruction begins meanwhile.
+func (a asking) staysDestroyed(files []manifest.File) error {
+	j := a.job
+	if a.req.Force && !a.req.DryRun {
+		return a.tree.Destroyed.Allow(j.target.Name, j.release, time.Now())
+	}
+	by, found, err := a.destroyed(files)
+	switch {
+	case err != nil || !found || a.req.Force:
+		return err
+	case a.source.AllOrNothing():
+		return fmt.Errorf("release %s of %s was destroyed here at %s: `syncd sync --force %s` fetches it again", j.release, j.target.Name, report.Moment(by.BegunAt), j.target.Name)
+	}
+	a.cfg.Log.Debug().Str("manifest", j.target.Name).Str("release", string(j.release)).Msg("the release was destroyed here and is not fetched again")
+	return unchanged()
+}
+
+// destroyed returns the destruction that keeps the files out.
+func (a asking) destroyed(files []manifest.File) (by destroy.Note, found bool, err error) {
+	if _, found, err = a.tree.Destroyed.Last(a.job.target.Name, a.job.release); err != nil || !found {
+		return by, false, err
+	}
+	expected := make([]manifest.Digest, len(files))
+	for i, f := range files {
+		expected[i] = f.Expected
+	}
+	return a.tree.Destroyed.KeepsOut(a.job.target.Name, a.job.release, expected)
 }
 
 // describe asks what other hosts will want to know about the planned release.

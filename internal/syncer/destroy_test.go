@@ -8,12 +8,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"syncd/internal/emulator"
 	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror/destroy"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
+	"syncd/internal/report/request"
 )
 
 // destroyer destroys what the world's tree has.
@@ -132,4 +137,117 @@ func TestWhatIsServedIsNeverDestroyed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	w.serves("data", september())
+}
+
+// hasDestroyed is a world that serves october; september is destroyed, and is the wanted
+// release again.
+func hasDestroyed(t *testing.T) *world {
+	w := served(t)
+	w.publish("data", "2026.10", files{"a.dat": "a of october", "b.dat": "b of october"})
+	w.expect(w.force(), "data", report.Updated)
+	w.destroyNow("data", w.before("data"))
+	w.target("data", func(t *golive.Target) { t.Release = "2026.09" })
+	return w
+}
+
+func TestADestroyedReleaseComesBackByForceOnly(t *testing.T) {
+	w := hasDestroyed(t)
+	contents := []string{"a of september", "b of september", "c", "d"}
+	w.expect(w.poll(), "data", report.Unchanged)
+	w.expect(w.demand(), "data", report.Unchanged)
+	w.pass(48 * time.Hour)
+	w.expect(w.poll(), "data", report.Unchanged)
+	w.restart()
+	w.expect(w.demand(), "data", report.Unchanged)
+	w.gone(contents...)
+	status := w.status()
+	status.Explain(time.Now())
+	if m := status.Manifests[0]; m.Destroyed == nil || m.Destroyed.Release != "2026.09" || !strings.Contains(m.Explanation, "2026.09 was destroyed by `syncd destroy` at ") {
+		t.Errorf("status: %+v", m)
+	}
+	w.expect(w.force(), "data", report.Updated)
+	w.serves("data", september())
+	w.expect(w.poll(), "data", report.Unchanged)
+	equal(t, "destroyed", w.status().Manifests[0].Destroyed, (*report.DestroyedRelease)(nil))
+}
+
+func TestADestroyedReleaseComesBackByPin(t *testing.T) {
+	w := hasDestroyed(t)
+	w.target("data", func(t *golive.Target) { t.Release = manifest.Latest })
+	_, err := w.syncer.Tree().Order(t.Context(), request.Order{Manifests: []string{"data"}, Release: "2026.09", Trigger: request.TriggerPin})
+	must(t, err)
+	w.expect(w.poll(), "data", report.Updated)
+	w.serves("data", september())
+}
+
+func TestAnotherRevisionOfADestroyedReleaseIsFetched(t *testing.T) {
+	w := hasDestroyed(t)
+	w.publish("data", "2026.09", files{"a.dat": "a of september", "b.dat": "b again", "c.txt": "c", "d.lic": "d"})
+	w.target("data", func(t *golive.Target) { t.Release = manifest.Latest })
+	w.publish("data", "2026.11", november())
+	w.expect(w.demand(), "data", report.Updated)
+	w.target("data", func(t *golive.Target) { t.Release = "2026.09" })
+	w.expect(w.demand(), "data", report.Updated)
+}
+
+func TestANarrowerOrWiderFilterBringsNothingBack(t *testing.T) {
+	for name, change := range map[string]func(w *world){
+		"narrower": func(w *world) { w.filter(manifest.Filter{Exclude: []string{"a.dat"}}) },
+		"wider": func(w *world) {
+			more := september()
+			more["e.dat"] = "e"
+			w.publish("data", "2026.09", more)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := hasDestroyed(t)
+			change(w)
+			w.expect(w.demand(), "data", report.Unchanged)
+			w.gone("a of september", "b of september", "c", "d")
+		})
+	}
+}
+
+func (w *world) filter(f manifest.Filter) {
+	w.target("data", func(t *golive.Target) { t.Filter = f })
+}
+
+func TestADestroyedStagedRevisionIsGone(t *testing.T) {
+	w := served(t)
+	w.target("data", func(t *golive.Target) { t.Activate = staging.Policy{Manual: true} })
+	w.publish("data", "2026.10", october())
+	w.expect(w.demand(), "data", report.Unchanged)
+	e := w.cfg.Staging.Get("data")
+	done := w.destroyNow("data", e.ID())
+	equal(t, "contents that are gone", done.Gone(), 1)
+	w.gone("b of october")
+	equal(t, "staged", w.cfg.Staging.Get("data").Manifest, "")
+	w.expect(w.demand(), "data", report.Unchanged)
+	equal(t, "staged again", w.cfg.Staging.Get("data").Manifest, "")
+	w.expect(w.force(), "data", report.Unchanged)
+	equal(t, "staged by force", w.cfg.Staging.Get("data").ID(), e.ID())
+}
+
+func TestFragmentsAreDestroyed(t *testing.T) {
+	w := served(t)
+	large := strings.Repeat("a large file. ", 400_000)
+	w.publish("data", "2026.10", files{"a.dat": large, "b.dat": "b of october"})
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindTruncate, Host: emulator.HostDownload, Path: "*/a.dat", After: 3 << 20, Times: 1})
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Host: emulator.HostDownload, Path: "*/a.dat", Status: 404})
+	w.expect(w.demand(), "data", report.Failed)
+	if names := w.partials(); len(names) == 0 {
+		t.Fatal("nothing is unfinished")
+	}
+	w.restart()
+	done, err := w.destroyer().Destroy(t.Context(), destroy.Order{Manifest: "data", Release: "2026.10", Cause: destroy.Command})
+	must(t, err)
+	equal(t, "unfinished downloads", w.partials(), []string{})
+	w.gone("b of october")
+	if done.GoneBytes() < 1<<20 || done.Gone() != 2 {
+		t.Errorf("contents: %+v", done.Contents)
+	}
+	w.provider.ClearFaults()
+	w.expect(w.demand(), "data", report.Unchanged)
+	equal(t, "unfinished downloads", w.partials(), []string{})
+	w.expect(w.force(), "data", report.Updated)
 }

@@ -66,6 +66,9 @@ func (c *candidate) Recheck(served mirror.Record, isServed bool) {
 
 func (c *candidate) recheck(served mirror.Record, isServed bool) error {
 	j := c.job
+	if _, found, err := c.destroyed(j.plan().files); err != nil || found { // since it was planned
+		return cmp.Or(err, unchanged())
+	}
 	ordered := c.newOrdersKeep(served)
 	if !ordered && isServed == j.served && served.ID() == j.active.ID() && reflect.DeepEqual(served.Held, j.active.Held) {
 		return c.checkSizes()

@@ -9,6 +9,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/destroy"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/store"
@@ -53,6 +54,7 @@ func Read(m *mirror.Mirror, state StateReader, origin string, configured []Confi
 	status := report.Status{DataDir: m.Dir(), Generation: current.Number, Manifests: []report.ManifestStatus{}}
 	for _, c := range configured {
 		s := manifestStatus(c, current.Records[c.Name], states[c.Name], entries[c.Name], running.Manifest(c.Name))
+		s.Destroyed = destroyed(m, s)
 		if until := coolDowns[origin]; time.Now().Before(until) {
 			s.CoolingUntil = &until
 		}
@@ -64,6 +66,23 @@ func Read(m *mirror.Mirror, state StateReader, origin string, configured []Confi
 		}
 	}
 	return status, nil
+}
+
+// destroyed is the wanted release of a manifest if it was destroyed here and is not served. A
+// user who cannot read the state learns nothing of that.
+func destroyed(m *mirror.Mirror, s report.ManifestStatus) *report.DestroyedRelease {
+	release := s.Wanted
+	if release == string(manifest.Latest) {
+		release = s.Newest
+	}
+	if release == "" || release == s.Release {
+		return nil
+	}
+	note, found, err := destroy.NewLedger(m.Root(), nil).Last(s.Name, manifest.Release(release))
+	if err != nil || !found {
+		return nil
+	}
+	return &report.DestroyedRelease{Release: release, Revision: note.Revision, At: note.BegunAt, Cause: note.Cause}
 }
 
 // orphan is the status of a manifest that left the configuration. Its last failure is of

@@ -125,14 +125,32 @@ func (r *Repairer) repair(ctx context.Context, d mirror.Damage) error {
 			return err
 		}
 	}
-	err := r.tree.Change(ctx, func() error { return r.tree.Mirror.Relink(d.File.Object) })
+	err := r.tree.Change(ctx, func() error {
+		if err := r.checkHeld(d); err != nil {
+			return errors.Join(err, r.tree.Mirror.Objects.RemoveUnused(d.File.Object))
+		}
+		return r.tree.Mirror.Relink(d.File.Object)
+	})
 	if err != nil {
 		return err
 	}
 	return r.tree.Mirror.Reread(ctx, d) // a large file takes long to read, so others have the turn
 }
 
+// checkHeld fails if no revision has the damaged file any more: what was destroyed meanwhile
+// must not come back.
+func (r *Repairer) checkHeld(d mirror.Damage) error {
+	holding, err := r.tree.Mirror.Records.Holding(d.File.Object)
+	if err == nil && len(holding) == 0 {
+		err = errors.New("its revision was removed meanwhile")
+	}
+	return err
+}
+
 func (r *Repairer) refetch(ctx context.Context, d mirror.Damage) error {
+	if err := r.checkHeld(d); err != nil {
+		return err
+	}
 	file := manifest.File{Reference: d.File.Reference, Path: d.File.Path, Expected: d.File.Object.Digest()}
 	defer r.running.begin(d.File.Object)()
 	return r.downloads.Obtain(ctx, d.Manifest, file, d.File.Size, r.tree.Inventory.Add)

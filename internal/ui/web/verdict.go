@@ -97,9 +97,9 @@ func isBehind(m report.ManifestStatus) bool {
 	wanted, newest := manifest.Release(m.Wanted), manifest.Release(m.Newest)
 	switch {
 	case wanted.IsMonth():
-		return m.Release != m.Wanted && m.Discarded != m.Wanted
+		return m.Release != m.Wanted && m.Discarded != m.Wanted && m.Destroyed == nil
 	case wanted == manifest.Latest && newest != "":
-		return newest.Newer(manifest.Release(m.Release)) && m.Discarded != m.Newest && !slices.Contains(m.Skips, m.Newest)
+		return newest.Newer(manifest.Release(m.Release)) && m.Discarded != m.Newest && m.Destroyed == nil && !slices.Contains(m.Skips, m.Newest)
 	}
 	return false
 }
