@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/destruction"
 	"syncd/internal/manifest/forecast"
 )
 
@@ -36,6 +37,8 @@ type Manifest struct {
 	Generation int   `json:"generation,omitempty"`  // of a bucket, the last one that was followed
 	Epoch      int64 `json:"epoch,omitempty"`       // of that generation
 	EpochTaken int64 `json:"epoch_taken,omitempty"` // the last one of which something was served
+
+	Destruction *destruction.Told `json:"destruction,omitempty"` // what the upstream wants destroyed; nil for nothing
 }
 
 // FileReleases is the newest release of a single file.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,20 +22,29 @@ import (
 // upstream stands before the emulator as another syncd would.
 type upstream struct {
 	*httptest.Server
-	mu   sync.Mutex
-	told []string // by each request: endpoint and state
+	names string // as what it names itself
+	fail  atomic.Bool
+
+	mu      sync.Mutex
+	told    []string // by each request: endpoint and state
+	destroy string   // the order in each answer
 }
 
 func (w *world) behindUpstream() *upstream {
 	w.Helper()
 	proxy := httputil.NewSingleHostReverseProxy(parseURL(w, w.provider.URL()))
-	u := &upstream{}
+	u := &upstream{names: rings.Upstream}
 	u.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		endpoint, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 		u.mu.Lock()
 		u.told = append(u.told, endpoint+" "+r.Header.Get(rings.HeaderState))
+		rw.Header().Set(rings.HeaderUpstream, u.names)
+		rw.Header().Set(rings.HeaderDestroy, u.destroy)
 		u.mu.Unlock()
-		rw.Header().Set(rings.HeaderUpstream, rings.Upstream)
+		if u.fail.Load() {
+			rw.WriteHeader(http.StatusNotFound)
+			return
+		}
 		proxy.ServeHTTP(rw, r)
 	}))
 	w.Cleanup(u.Close)

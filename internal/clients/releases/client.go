@@ -187,8 +187,12 @@ func (c *Client) read(ctx context.Context, endpoint string, header http.Header, 
 	if err := checkSegments(segments); err != nil {
 		return c.refuse(endpoint, err, segments...)
 	}
-	req := transport.Request{Endpoint: endpoint, Segments: segments, Limit: maxList, Header: header, Query: jsonFormat, State: stateIn(ctx)}
-	err := c.t.Read(ctx, req, decode)
+	talk := talkIn(ctx)
+	req := transport.Request{Endpoint: endpoint, Segments: segments, Limit: maxList, Header: header, Query: jsonFormat, State: talk.State}
+	err := c.t.Read(ctx, req, func(res *transport.Response) error {
+		talk.hear(res)
+		return decode(res)
+	})
 	if _, ok := errors.AsType[*transport.Error](err); refusal.ReasonOf(err) != "" && !ok {
 		return c.refuse(endpoint, err, segments...)
 	}

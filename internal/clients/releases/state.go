@@ -1,16 +1,32 @@
 package releases
 
-import "context"
+import (
+	"context"
 
-type stateKey struct{}
+	"syncd/internal/clients/transport"
+)
 
-// WithState returns a context whose requests for lists tell an upstream that is a syncd
-// how this host is doing. The provider does not get it.
-func WithState(ctx context.Context, header string) context.Context {
-	return context.WithValue(ctx, stateKey{}, header)
+// Talk is what a follower and an upstream that is a syncd say to each other about one
+// manifest, beside the answers. The provider takes no part in it.
+type Talk struct {
+	State string               // the header that tells how this host is doing
+	Heard func(destroy string) // gets what the upstream wants destroyed, from each answer; nil for nobody
 }
 
-func stateIn(ctx context.Context) string {
-	header, _ := ctx.Value(stateKey{}).(string)
-	return header
+type talkKey struct{}
+
+// WithTalk returns a context whose requests for lists take part in a talk.
+func WithTalk(ctx context.Context, t Talk) context.Context {
+	return context.WithValue(ctx, talkKey{}, t)
+}
+
+func talkIn(ctx context.Context) Talk {
+	t, _ := ctx.Value(talkKey{}).(Talk)
+	return t
+}
+
+func (t Talk) hear(res *transport.Response) {
+	if t.Heard != nil && res.IsUpstream {
+		t.Heard(res.Destroy)
+	}
 }

@@ -130,7 +130,9 @@ func (c *Client) open(ctx context.Context, req *Request, watch *stallWatch) (*Re
 		}
 		location := redirection(answer)
 		if location == "" {
-			return c.checkStatus(req, target, c.response(ctx, req, answer, watch), watch)
+			res := c.response(ctx, req, answer, watch)
+			res.Destroy, res.IsUpstream = c.orders(target.origin, answer)
+			return c.checkStatus(req, target, res, watch)
 		}
 		drain(answer, watch)
 		if target, err = c.follow(req, target.url, location); err != nil {

@@ -27,6 +27,9 @@ type Response struct {
 	Header http.Header
 	Length int64         // of the body in bytes, -1 when the server did not announce it
 	Body   io.ReadCloser // the caller closes it; its errors are *Error or the context's
+
+	IsUpstream bool   // the operator named a syncd as the source, and one has answered
+	Destroy    string // what such a one wants destroyed, in the form of package destruction; not trusted
 }
 
 func (r Request) escaped() []string {

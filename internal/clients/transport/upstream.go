@@ -9,6 +9,7 @@ import (
 const (
 	HeaderState    = "Syncd-State"    // the state of a follower, in requests
 	HeaderUpstream = "Syncd-Upstream" // in each answer of an upstream
+	HeaderDestroy  = "Syncd-Destroy"  // in answers about a manifest: what followers must destroy of it
 	Upstream       = "1"              // its value
 )
 
@@ -22,6 +23,15 @@ func (c *Client) addState(req *Request, origin string, header http.Header) http.
 	header = maps.Clone(header) // it may be shared
 	header.Set(HeaderState, req.State)
 	return header
+}
+
+// orders is what an answer of the upstream says that this host must do. It is nothing from a
+// server that the operator did not name as a syncd, and from those that a redirect names.
+func (c *Client) orders(origin string, answer *http.Response) (text string, isUpstream bool) {
+	if !c.cfg.Report || origin != c.base.origin || answer.Header.Get(HeaderUpstream) != Upstream {
+		return "", false
+	}
+	return answer.Header.Get(HeaderDestroy), true
 }
 
 // recognise notes whether the base's origin is a syncd. Its answers say so.

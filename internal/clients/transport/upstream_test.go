@@ -70,3 +70,36 @@ func TestAProviderThatClaimsToBeASyncdIsToldNothing(t *testing.T) {
 		}
 	}
 }
+
+// An order is that of the upstream which the operator named: not of a provider that claims to
+// be one, nor of a server to which it redirects.
+func TestOnlyAnUpstreamThatWasNamedGivesOrders(t *testing.T) {
+	other := plainServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(HeaderUpstream, Upstream)
+		w.Header().Set(HeaderDestroy, "from elsewhere")
+	})
+	server := plainServer(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/away":
+			http.Redirect(w, r, other.URL, http.StatusFound)
+			return
+		case "/provider":
+		default:
+			w.Header().Set(HeaderUpstream, Upstream)
+		}
+		w.Header().Set(HeaderDestroy, "after=1")
+	})
+	for _, row := range []struct {
+		segment    string
+		isNamed    bool
+		want       string
+		isUpstream bool
+	}{{"upstream", true, "after=1", true}, {"provider", true, "", false}, {"away", true, "", false}, {"upstream", false, "", false}} {
+		c := newClient(t, server.URL)
+		c.cfg.Report = row.isNamed
+		res, _, err := c.Do(t.Context(), Request{Endpoint: "E", Segments: []string{row.segment}, Limit: 100})
+		if err != nil || res.Destroy != row.want || res.IsUpstream != row.isUpstream {
+			t.Errorf("%+v: %q, %v, %v", row, res.Destroy, res.IsUpstream, err)
+		}
+	}
+}

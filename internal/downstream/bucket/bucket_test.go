@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/destruction"
 	"syncd/internal/mirror/record"
 )
 
@@ -38,7 +39,9 @@ func sampleRecord() record.Record {
 func sampleGeneration() Generation {
 	m := ManifestOf(sampleRecord())
 	m.RecordSHA256 = id(5)
-	return Generation{Form: form, Number: 8, Previous: 7, Fence: 3, Epoch: 2, Publisher: "host-1", PublishedAt: when, Version: "1.6.0", Manifests: []Manifest{m}}
+	return Generation{Form: form, Number: 8, Previous: 7, Fence: 3, Epoch: 2, Publisher: "host-1", PublishedAt: when, Version: "1.6.0", Manifests: []Manifest{m},
+		Destruction: orders("m", destruction.Order{Seconds: 7776000, Gone: []destruction.Gone{{Release: "2026.08", Revision: "0123456789ab", At: when}}}),
+	}
 }
 
 func sampleCurrent() Current {
@@ -212,6 +215,22 @@ func TestOnlyTheRecordThatAGenerationNamesIsRead(t *testing.T) {
 	}
 }
 
+func orders(name string, o destruction.Order) map[string]destruction.Order {
+	return map[string]destruction.Order{name: o}
+}
+
+// What a generation names is not destroyed, whatever it says beside that.
+func TestWhatAGenerationNamesIsNotDestroyed(t *testing.T) {
+	g := sampleGeneration()
+	named := g.Manifests[0]
+	g.Destruction = orders(named.Name, destruction.Order{Gone: []destruction.Gone{{Release: named.Release}}})
+	earlier, other := named, named
+	earlier.Revision, other.Name = "ffffffffffff", "other"
+	if g.IsDestroyed(named) || !g.IsDestroyed(earlier) || g.IsDestroyed(other) {
+		t.Errorf("named %v, earlier %v, of another manifest %v", g.IsDestroyed(named), g.IsDestroyed(earlier), g.IsDestroyed(other))
+	}
+}
+
 // A later version may add members.
 func TestUnknownMembersAreIgnored(t *testing.T) {
 	later := strings.Replace(text(t, sampleRecord()), `"listed"`, `"later": {"a": []}, "listed"`, 1)
@@ -251,18 +270,28 @@ func TestHarmfulSmallTextsAreRefused(t *testing.T) {
 		"another number":  func(g *Generation) { g.Number = 9 },
 		"own predecessor": func(g *Generation) { g.Previous = 8 },
 		"bad predecessor": func(g *Generation) { g.Previous = -1 },
-		"negative fence":  func(g *Generation) { g.Fence = -1 },
-		"last epoch":      func(g *Generation) { g.Epoch = math.MaxInt64 },
-		"name twice":      func(g *Generation) { g.Manifests = append(g.Manifests, g.Manifests[0]) },
-		"path as name":    func(g *Generation) { g.Manifests[0].Name = "a/../b" },
-		"no release":      func(g *Generation) { g.Manifests[0].Release = "" },
-		"other spelling":  func(g *Generation) { g.Manifests[0].Release = "2026-10" },
-		"bad revision":    func(g *Generation) { g.Manifests[0].Revision = "0123456789AB" },
-		"no files":        func(g *Generation) { g.Manifests[0].Files = 0 },
-		"negative bytes":  func(g *Generation) { g.Manifests[0].Bytes = -1 },
-		"year 10000":      func(g *Generation) { g.PublishedAt = yearWithoutForm },
-		"mirrored late":   func(g *Generation) { g.Manifests[0].MirroredAt = yearWithoutForm },
-		"version":         func(g *Generation) { g.Version = "\u202e" },
+		"negative time":   func(g *Generation) { g.Destruction = orders("m", destruction.Order{Seconds: -1}) },
+		"huge time":       func(g *Generation) { g.Destruction = orders("m", destruction.Order{Seconds: math.MaxInt64}) },
+		"order for path":  func(g *Generation) { g.Destruction = orders("a/../b", destruction.Order{Seconds: 1}) },
+		"order by escape": func(g *Generation) { g.Destruction = orders("m", destruction.Order{Seconds: 1, Publisher: "a\x1b[2J"}) },
+		"gone latest": func(g *Generation) {
+			g.Destruction = orders("m", destruction.Order{Gone: []destruction.Gone{{Release: "latest"}}})
+		},
+		"flood of orders": func(g *Generation) {
+			g.Destruction = orders("m", destruction.Order{Gone: make([]destruction.Gone, destruction.MaxGone+1)})
+		},
+		"negative fence": func(g *Generation) { g.Fence = -1 },
+		"last epoch":     func(g *Generation) { g.Epoch = math.MaxInt64 },
+		"name twice":     func(g *Generation) { g.Manifests = append(g.Manifests, g.Manifests[0]) },
+		"path as name":   func(g *Generation) { g.Manifests[0].Name = "a/../b" },
+		"no release":     func(g *Generation) { g.Manifests[0].Release = "" },
+		"other spelling": func(g *Generation) { g.Manifests[0].Release = "2026-10" },
+		"bad revision":   func(g *Generation) { g.Manifests[0].Revision = "0123456789AB" },
+		"no files":       func(g *Generation) { g.Manifests[0].Files = 0 },
+		"negative bytes": func(g *Generation) { g.Manifests[0].Bytes = -1 },
+		"year 10000":     func(g *Generation) { g.PublishedAt = yearWithoutForm },
+		"mirrored late":  func(g *Generation) { g.Manifests[0].MirroredAt = yearWithoutForm },
+		"version":        func(g *Generation) { g.Version = "\u202e" },
 	} {
 		g := sampleGeneration()
 		spoil(&g)

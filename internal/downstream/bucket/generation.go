@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/destruction"
 	"syncd/internal/mirror/record"
 )
 
@@ -25,6 +26,10 @@ type Generation struct {
 	PublishedAt time.Time  `json:"published_at"`
 	Version     string     `json:"version"`   // of syncd
 	Manifests   []Manifest `json:"manifests"` // sorted by name
+
+	// Destruction is what followers must destroy, by manifest. Earlier versions say and read
+	// nothing of it.
+	Destruction map[string]destruction.Order `json:"destruction,omitempty"`
 }
 
 // Manifest is one manifest of a Generation.
@@ -91,7 +96,22 @@ func (g Generation) check(number int) error {
 		}
 		last = m.Name
 	}
+	for name, order := range g.Destruction {
+		if err := cmp.Or(manifest.CheckSegment(name), checkLine("publisher", order.Publisher), order.Check()); err != nil {
+			return fmt.Errorf("destruction of manifest %.80q: %w", name, err)
+		}
+	}
 	return nil
+}
+
+// IsDestroyed is true for a manifest of an earlier generation whose revision a publisher
+// destroyed since. What g itself names is not.
+func (g Generation) IsDestroyed(earlier Manifest) bool {
+	named, found := g.Manifest(earlier.Name)
+	if found && named.Record() == earlier.Record() {
+		return false
+	}
+	return g.Destruction[earlier.Name].Names(earlier.Release, earlier.Revision)
 }
 
 // revisionForm is the form of manifest.RevisionID.

@@ -1,10 +1,12 @@
 package publisher
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +24,10 @@ type kept struct {
 	generations map[int]bool
 	records     map[string]bool
 	objects     map[uint64]struct{} // beginnings of their digests: two that are equal keep garbage
+
+	stands           generationID         // the present generation
+	destroyed        map[uint64]time.Time // when a publisher destroyed an object; those in use stay
+	destroyedRecords map[string]time.Time // by name
 }
 
 // Limits of a collection's memory. A bucket with more in use is not collected.
@@ -39,7 +45,7 @@ const collectAgain = time.Hour
 // collection fails no publication, because followers can use what was published.
 func (p *Publisher) tidy(ctx context.Context, req Request, done report.Upload) (report.Upload, error) {
 	due := p.collectAt.Load()
-	if !req.Collect && done.Result != report.Uploaded && (due == 0 || time.Now().Unix() < due) {
+	if !req.Collect && done.Result != report.Uploaded && (due == 0 || time.Now().Unix() < due) && !p.owesDestruction() {
 		return done, nil
 	}
 	select {
@@ -73,12 +79,18 @@ func (p *Publisher) tidy(ctx context.Context, req Request, done report.Upload) (
 func (p *Publisher) collectWithin(ctx context.Context, dryRun bool) (report.Collection, error) {
 	job, end := objectstore.Within(ctx, "deleting garbage from the bucket", limitsOfCollection)
 	defer end()
+	began := time.Now()
 	done, err := p.collect(job, dryRun)
+	for rounds := 1; errors.Is(err, errOtherGeneration) && rounds < maxRounds; rounds++ {
+		done, err = p.collect(job, dryRun)
+	}
 	if dryRun || ctx.Err() != nil || errors.Is(err, errLost) {
 		return done, err
 	}
 	text, next := "", int64(0)
-	if err != nil {
+	if err == nil {
+		p.collectedAt.Store(began.UnixNano())
+	} else {
 		text, next = report.OneLine(err.Error()), time.Now().Add(collectAgain).Unix()
 	}
 	p.collectAt.Store(next)
@@ -104,24 +116,42 @@ func (p *Publisher) collect(ctx context.Context, dryRun bool) (done report.Colle
 			if candidates, last, err = p.candidates(ctx, k, folder, last); err != nil {
 				return done, err
 			}
-			if err := p.removeAll(ctx, candidates, dryRun, &done); err != nil {
+			if err := p.removeAll(ctx, k, candidates, dryRun, &done); err != nil {
 				return done, err
 			}
 			isMore = last != ""
 		}
 	}
-	done.Uploads, err = p.abortUploads(ctx, dryRun)
+	done.Uploads, err = p.abortUploads(ctx, k, dryRun)
 	return done, err
 }
 
+// maxRemoved is how many candidates are deleted until the publisher looks again whether the
+// bucket has another generation, which may name some of them.
+const maxRemoved = 500
+
 // removeAll deletes candidates and adds to done.
-func (p *Publisher) removeAll(ctx context.Context, candidates []string, dryRun bool, done *report.Collection) error {
+func (p *Publisher) removeAll(ctx context.Context, k kept, candidates []string, dryRun bool, done *report.Collection) error {
+	for some := range slices.Chunk(candidates, maxRemoved) {
+		if len(k.destroyedRecords) > 0 {
+			if stands, err := p.standing(ctx); err != nil || stands != k.stands {
+				return cmp.Or(err, errOtherGeneration)
+			}
+		}
+		if err := p.removeSome(ctx, k, some, dryRun, done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Publisher) removeSome(ctx context.Context, k kept, candidates []string, dryRun bool, done *report.Collection) error {
 	var objects, bytes, texts atomic.Int64
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRequests)
 	for _, candidate := range candidates {
 		group.Go(func() error {
-			size, removed, err := p.removeOld(groupCtx, candidate, dryRun)
+			size, removed, err := p.removeOld(groupCtx, k, candidate, dryRun)
 			if _, isObject := bucket.ParseObjectName(candidate); isObject && removed {
 				objects.Add(1)
 				bytes.Add(size)
@@ -141,19 +171,19 @@ func (p *Publisher) removeAll(ctx context.Context, candidates []string, dryRun b
 // inUse reads the generations that followers may still read: the present one, and each
 // that was present less than the grace period ago.
 func (p *Publisher) inUse(ctx context.Context) (kept, error) {
-	k := kept{generations: map[int]bool{}, records: map[string]bool{}, objects: map[uint64]struct{}{}}
+	k := kept{generations: map[int]bool{}, records: map[string]bool{}, objects: map[uint64]struct{}{}, destroyed: map[uint64]time.Time{}, destroyedRecords: map[string]time.Time{}}
 	at, err := p.readCurrent(ctx)
 	if err != nil || at.Generation == 0 {
 		return k, err
 	}
-	k.number = at.Generation
+	k.number, k.stands = at.Generation, at.id()
 	for number := at.Generation; number > 0; {
 		g, found, err := p.store.readGeneration(ctx, number, manifest.ObjectID{})
 		if errors.Is(err, objectstore.ErrNotThere) && number != at.Generation {
 			return k, nil // it was deleted before
 		}
 		if err == nil {
-			err = p.keep(ctx, &k, g)
+			err = p.keep(ctx, &k, at.generation, g)
 		}
 		if errors.Is(err, errUnusable) {
 			return k, fmt.Errorf("nothing is deleted: %w: `syncd publish --verify --repair` mends it", err)
@@ -169,14 +199,21 @@ func (p *Publisher) inUse(ctx context.Context) (kept, error) {
 	return k, nil
 }
 
-// keep adds what a generation names.
-func (p *Publisher) keep(ctx context.Context, k *kept, g bucket.Generation) error {
+// keep adds what a generation names. What a publisher destroyed since is not kept, unless the
+// present generation names it: the grace period does not outlive it.
+func (p *Publisher) keep(ctx context.Context, k *kept, present, g bucket.Generation) error {
 	k.generations[g.Number] = true
 	if err := k.check(g); err != nil {
 		return err
 	}
 	for _, m := range g.Manifests {
 		if k.records[m.Record()] {
+			continue
+		}
+		if present.IsDestroyed(m) {
+			if err := p.noteDestroyed(ctx, k, present, m); err != nil {
+				return err
+			}
 			continue
 		}
 		record, err := p.store.readRecord(ctx, m)
@@ -195,7 +232,7 @@ func (p *Publisher) keep(ctx context.Context, k *kept, g bucket.Generation) erro
 }
 
 func (k *kept) check(g bucket.Generation) error {
-	if len(k.objects) > maxKeptObjects || len(k.records)+len(k.generations) > maxKeptTexts {
+	if len(k.objects)+len(k.destroyed) > maxKeptObjects || len(k.records)+len(k.generations) > maxKeptTexts {
 		return fmt.Errorf("the generations from %d on name over %d objects or %d texts: %w", g.Number, maxKeptObjects, maxKeptTexts, objectstore.ErrOverrun)
 	}
 	return nil
@@ -222,7 +259,7 @@ func (k kept) names(name string) bool {
 // list goes on, "" at its end.
 func (p *Publisher) candidates(ctx context.Context, k kept, folder, after string) (names []string, last string, err error) {
 	err = p.store.ListAfter(ctx, folder, after, func(o objectstore.Listed) bool {
-		if !k.names(o.Name) && p.isOld(o.Written) {
+		if !k.names(o.Name) && (p.isOld(o.Written) || p.isDestroyed(k, o.Name, o.Written)) {
 			names = append(names, o.Name)
 		}
 		if len(names) == maxCandidates {
@@ -235,10 +272,11 @@ func (p *Publisher) candidates(ctx context.Context, k kept, folder, after string
 
 func (p *Publisher) isOld(written time.Time) bool { return p.server.LeastAge(written) >= p.cfg.Grace }
 
-// removeOld deletes a candidate if it is still old: a publisher may have written it again.
-func (p *Publisher) removeOld(ctx context.Context, name string, dryRun bool) (size int64, removed bool, err error) {
+// removeOld deletes a candidate if it is still old, or destroyed: a publisher may have
+// written it again.
+func (p *Publisher) removeOld(ctx context.Context, k kept, name string, dryRun bool) (size int64, removed bool, err error) {
 	found, err := p.store.Head(ctx, name)
-	if errors.Is(err, objectstore.ErrNotThere) || err == nil && !p.isOld(found.Written) {
+	if errors.Is(err, objectstore.ErrNotThere) || err == nil && !p.isOld(found.Written) && !p.isDestroyed(k, name, found.Written) {
 		return 0, false, nil
 	}
 	if err != nil || dryRun {
@@ -247,14 +285,15 @@ func (p *Publisher) removeOld(ctx context.Context, name string, dryRun bool) (si
 	return found.Size, true, p.store.Remove(ctx, name)
 }
 
-// abortUploads ends old uploads in parts, which take space that no list of objects shows.
-func (p *Publisher) abortUploads(ctx context.Context, dryRun bool) (count int, err error) {
+// abortUploads ends old uploads in parts, which take space that no list of objects shows, and
+// those of destroyed objects.
+func (p *Publisher) abortUploads(ctx context.Context, k kept, dryRun bool) (count int, err error) {
 	old, err := p.store.Uploads(ctx, bucket.Objects)
 	if err != nil {
 		return 0, err
 	}
 	for _, u := range old {
-		if _, isObject := bucket.ParseObjectName(u.Name); !isObject || !p.isOld(u.Began) {
+		if _, isObject := bucket.ParseObjectName(u.Name); !isObject || !p.isOld(u.Began) && (k.names(u.Name) || !p.isDestroyed(k, u.Name, u.Began)) {
 			continue
 		}
 		if !dryRun {

@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/manifest/destruction"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/record"
 )
@@ -17,6 +19,8 @@ type next struct {
 	manifests []bucket.Manifest
 	own       []mirror.Record // of manifests that come from this host
 	kept      []string        // manifests that another publisher has newer
+
+	destruction map[string]destruction.Order
 }
 
 // compose makes the next generation of what is served here. Where another publisher wrote
@@ -53,7 +57,42 @@ func (p *Publisher) compose(served mirror.Generation, at state, force bool) (n n
 		}
 	}
 	slices.SortFunc(n.manifests, func(a, b bucket.Manifest) int { return cmp.Compare(a.Name, b.Name) })
+	n.destruction = map[string]destruction.Order{}
+	for _, m := range n.manifests {
+		theirs := present.Destruction[m.Name]
+		if isAuthor && theirs.Publisher == "" || force || theirs.Publisher == p.identity.name() {
+			theirs.Seconds = 0 // it was this host's
+		}
+		theirs.Publisher = cmp.Or(theirs.Publisher, present.Publisher)
+		if order := p.orderFor(m, theirs); !order.IsZero() {
+			n.destruction[m.Name] = order
+		}
+	}
 	return n, nil
+}
+
+// orderFor is what followers must destroy of a manifest: after the shortest time of all
+// publishers, and what one of them destroyed.
+func (p *Publisher) orderFor(m bucket.Manifest, theirs destruction.Order) destruction.Order {
+	own := p.orderOf(m.Name)
+	if theirs.Seconds > 0 && (own.Seconds == 0 || theirs.Seconds < own.Seconds) {
+		own.Seconds, own.Publisher = theirs.Seconds, theirs.Publisher
+	}
+	own.Gone = destruction.Merge(own.Gone, theirs.Gone, func(g destruction.Gone) bool { return g.Is(m.Release, m.Revision) })
+	return own
+}
+
+// orderOf is what this host says about a manifest.
+func (p *Publisher) orderOf(name string) (order destruction.Order) {
+	if p.cfg.Order != nil {
+		order = p.cfg.Order(name)
+	}
+	return order
+}
+
+// sameOrders is true when a generation would order the same.
+func sameOrders(a, b map[string]destruction.Order) bool {
+	return maps.EqualFunc(a, b, destruction.Order.Equal)
 }
 
 // isAhead is true when another publisher has something newer than this host.
@@ -122,11 +161,12 @@ func (p *Publisher) wishOf(served mirror.Generation) string {
 	type wish struct {
 		Entry      bucket.Manifest
 		Held, Pins any
+		Order      destruction.Order
 	}
 	var all []wish
 	for _, name := range served.Names() {
 		r := served.Records[name]
-		all = append(all, wish{manifestOf(r), r.Held, r.Orders.Pin})
+		all = append(all, wish{manifestOf(r), r.Held, r.Orders.Pin, p.orderOf(name)})
 	}
 	text, _ := json.Marshal(all) // plain values
 	sum := sha256.Sum256(text)

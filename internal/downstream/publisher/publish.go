@@ -17,6 +17,7 @@ import (
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/objectstore"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/destruction"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 )
@@ -30,6 +31,7 @@ type Config struct {
 	Mirror     Mirror
 	Objects    Objects
 	Configured func(manifest string) bool
+	Order      func(manifest string) destruction.Order // that followers get; nil for none
 	Observer   Observer
 	Revision   func(name, id string) (mirror.Record, error) // a revision on disk that is not served
 	Memory     Memory
@@ -79,14 +81,15 @@ type Publisher struct {
 	election *election // nil without
 	server   objectstore.Server
 
-	queue      queue
-	collecting chan struct{}       // has a value while a collection runs
-	collectAt  atomic.Int64        // when the next collection begins without news, in Unix seconds; 0 for not
-	verifying  *semaphore.Weighted // one verification has it
-	starting   sync.Once
-	ending     context.CancelFunc
-	background sync.WaitGroup
-	ctx        context.Context // of the background
+	queue       queue
+	collecting  chan struct{}       // has a value while a collection runs
+	collectedAt atomic.Int64        // when the last collection of this process began that ended well, in Unix nanoseconds; 0 for none
+	collectAt   atomic.Int64        // when the next collection begins without news, in Unix seconds; 0 for not
+	verifying   *semaphore.Weighted // one verification has it
+	starting    sync.Once
+	ending      context.CancelFunc
+	background  sync.WaitGroup
+	ctx         context.Context // of the background
 
 	// Of the publication that runs.
 	wish      string        // the result: published, or found there
@@ -264,12 +267,20 @@ const lookPatience = 15 * time.Second
 func (p *Publisher) isReplaced(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
+	stands, err := p.standing(ctx)
+	return errors.Is(err, objectstore.ErrNotThere) || err == nil && stands != p.stands
+}
+
+// standing is what current.json names; nothing if it is damaged.
+func (p *Publisher) standing(ctx context.Context) (stands generationID, err error) {
 	text, _, err := p.store.text(ctx, bucket.CurrentName)
 	if err != nil {
-		return errors.Is(err, objectstore.ErrNotThere)
+		return stands, err
 	}
-	current, err := bucket.ParseCurrent(text)
-	return err != nil || state{Current: current}.id() != p.stands
+	if current, err := bucket.ParseCurrent(text); err == nil {
+		stands = state{Current: current}.id()
+	}
+	return stands, nil
 }
 
 // isConfirmed is true when the bucket was seen not long ago to show what is served.
@@ -321,7 +332,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 		return done, nil
 	}
 	done.Superseded = len(next.kept) > 0 && !p.identity.wrote(at.SHA256)
-	if !req.Force && sameManifests(next.manifests, at.generation.Manifests) {
+	if !req.Force && sameManifests(next.manifests, at.generation.Manifests) && sameOrders(next.destruction, at.generation.Destruction) {
 		if at.Generation != 0 && at.Fence != p.fenceFor(at) && !req.DryRun {
 			err = p.writeCurrent(ctx, at, at.id(), at.epoch())
 		}
@@ -338,7 +349,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	if done.Objects, done.Bytes, err = p.uploadMissing(ctx, &next, at, isSeen, req.DryRun); err != nil || req.DryRun {
 		return done, err
 	}
-	g, written, err := p.writeGeneration(ctx, at, next.manifests, req.Force)
+	g, written, err := p.writeGeneration(ctx, at, next, req.Force)
 	if err != nil {
 		return done, err
 	}

@@ -190,14 +190,14 @@ const (
 
 // writeGeneration writes a generation and lets current.json name it. Its number and its
 // epoch are above those that this host knows, also where the bucket lost them.
-func (p *Publisher) writeGeneration(ctx context.Context, at state, manifests []bucket.Manifest, beginsEpoch bool) (g bucket.Generation, written generationID, err error) {
+func (p *Publisher) writeGeneration(ctx context.Context, at state, n next, beginsEpoch bool) (g bucket.Generation, written generationID, err error) {
 	if at.generation.Publisher == p.identity.name() && !p.identity.wrote(at.SHA256) {
 		p.forgetName()
 	}
 	past := p.past.Load()
 	g = bucket.Generation{
 		Previous: at.Generation, Fence: p.fenceFor(at), Epoch: max(at.epoch(), past.Epoch), Publisher: p.identity.name(),
-		PublishedAt: time.Now().UTC().Truncate(time.Second), Version: p.cfg.Version, Manifests: manifests,
+		PublishedAt: time.Now().UTC().Truncate(time.Second), Version: p.cfg.Version, Manifests: n.manifests, Destruction: n.destruction,
 	}
 	if beginsEpoch {
 		g.Epoch++

@@ -37,6 +37,7 @@ type uploads struct {
 	*Publisher
 	dryRun  bool
 	isSeen  bool          // objects of the present generation were looked for not long ago
+	isWary  bool          // what the present generation does not name may be about to be destroyed
 	bodies  chan struct{} // one value for each body that may be sent
 	objects atomic.Int64  // that were not there
 	bytes   atomic.Int64  // of these
@@ -62,7 +63,7 @@ func (s sighting) since(generation generationID, recheck time.Duration) (time.Ti
 // generation. Contents that the present one names are looked for, too, unless isSeen. It
 // returns how many objects were not there, and their bytes.
 func (p *Publisher) uploadMissing(ctx context.Context, n *next, at state, isSeen, dryRun bool) (int, int64, error) {
-	u := &uploads{Publisher: p, dryRun: dryRun, isSeen: isSeen, bodies: make(chan struct{}, maxBodies)}
+	u := &uploads{Publisher: p, dryRun: dryRun, isSeen: isSeen, isWary: destroysNow(at.generation), bodies: make(chan struct{}, maxBodies)}
 	for _, r := range n.own {
 		i := slices.IndexFunc(n.manifests, func(m bucket.Manifest) bool { return m.Name == r.Manifest })
 		there, isThere := at.generation.Manifest(r.Manifest)
@@ -128,15 +129,15 @@ func (u *uploads) objectsOf(ctx context.Context, at state, name string) (map[man
 	return named, true
 }
 
-// bring uploads an object unless it is there. One that could soon be deleted as garbage,
-// because the present generation does not name it, is uploaded again.
+// bring uploads an object unless it is there. One that could soon be deleted as garbage, or
+// is being destroyed, because the present generation does not name it, is uploaded again.
 func (u *uploads) bring(ctx context.Context, o object, isNamed bool) error {
 	objectstore.BudgetOf(ctx).Grow(limitsOfObject)
 	found, err := u.store.Head(ctx, bucket.ObjectName(o.id))
 	if err != nil && !errors.Is(err, objectstore.ErrNotThere) {
 		return err
 	}
-	if err == nil && !found.IsOther(o.size, o.id) && (isNamed || u.server.MostAge(found.Written) < u.cfg.Grace/2) {
+	if err == nil && !found.IsOther(o.size, o.id) && (isNamed || !u.isWary && u.server.MostAge(found.Written) < u.cfg.Grace/2) {
 		return nil
 	}
 	u.objects.Add(1)

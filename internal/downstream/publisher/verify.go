@@ -184,7 +184,7 @@ func (v *verification) readTexts(ctx context.Context) error {
 	return v.eachKept(ctx, func(g bucket.Generation) error {
 		v.generations++
 		for _, m := range g.Manifests {
-			if _, isKnown := v.records[m.Record()]; isKnown {
+			if _, isKnown := v.records[m.Record()]; isKnown || v.at.generation.IsDestroyed(m) {
 				continue
 			}
 			v.records[m.Record()] = nil

@@ -45,6 +45,14 @@ func releaseOf(id string) manifest.Release {
 	return manifest.Release(release)
 }
 
+// Holds is true for a destroyed revision that the asker says it has on its disk.
+func (a Asker) Holds(g destruction.Gone) bool {
+	return slices.ContainsFunc(a.state.held(), func(id string) bool {
+		_, revision, _ := strings.Cut(id, "-")
+		return g.Is(releaseOf(id), revision)
+	})
+}
+
 // held fills in what a host holds.
 func (g gone) held(manifestName string, r *hostReport, to *report.Following) {
 	if !r.TellsHeld {

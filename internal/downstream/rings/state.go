@@ -19,6 +19,7 @@ const (
 	HeaderState    = transport.HeaderState    // in the polls of a follower; see State
 	HeaderUpstream = transport.HeaderUpstream // in each answer of an upstream; its value is Upstream
 	Upstream       = transport.Upstream       // the version of HeaderState that it reads
+	HeaderDestroy  = transport.HeaderDestroy  // in answers about a manifest: what followers must destroy of it
 )
 
 // Limits of a header. It comes from hosts that may be hostile.

@@ -5,6 +5,7 @@ import (
 
 	"syncd/internal/downstream/catalog"
 	"syncd/internal/downstream/rings"
+	"syncd/internal/manifest/destruction"
 )
 
 // ByFleet lets a fleet decide what followers see.
@@ -22,5 +23,7 @@ type fleetAsker struct {
 func (a fleetAsker) Sees(r *catalog.Revision) bool {
 	return a.fleet.Visible(a.asker, r.Manifest, r.InRings())
 }
+
+func (a fleetAsker) Holds(g destruction.Gone) bool { return a.asker.Holds(g) }
 
 func (a fleetAsker) Polls(entries ...string) { a.fleet.Seen(a.asker, entries...) }

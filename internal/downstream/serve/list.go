@@ -14,6 +14,7 @@ import (
 	"weak"
 
 	"syncd/internal/downstream/catalog"
+	"syncd/internal/downstream/rings"
 	"syncd/internal/manifest"
 )
 
@@ -35,17 +36,28 @@ func (c *call) manifestReleases() {
 	c.replyIfChanged(releases, contents)
 }
 
-// polls notes that the follower asked about a manifest, before the answer depends on it.
+// polls notes that the follower asked about a manifest, before the answer depends on it. The
+// answer says what followers must destroy.
 func (c *call) polls(name string) {
 	if revisions := c.snapshot.Revisions(name); len(revisions) > 0 {
-		c.asker.Polls(revisions[0].Manifest)
+		c.pollsEntry(revisions[0].Manifest)
+	}
+}
+
+func (c *call) pollsEntry(name string) {
+	c.asker.Polls(name)
+	if c.s.cfg.Order == nil {
+		return
+	}
+	if text := c.s.cfg.Order(name).Header(c.asker.Holds); text != "" {
+		c.a.Header().Set(rings.HeaderDestroy, text)
 	}
 }
 
 // pollsFile is polls for the entry of a file.
 func (c *call) pollsFile(ref manifest.Reference) {
 	if f, ok := c.snapshot.File(ref.WithRelease(manifest.Latest), nil); ok {
-		c.asker.Polls(f.Revision.Manifest)
+		c.pollsEntry(f.Revision.Manifest)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"syncd/internal/host/rate"
 	"syncd/internal/httpserver/accounts"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/destruction"
 )
 
 // Catalog knows what may be served. Safe for concurrent use.
@@ -31,6 +32,8 @@ type Asker interface {
 	Sees(r *catalog.Revision) bool
 	// Polls notes that the follower asked about configured entries.
 	Polls(entries ...string)
+	// Holds is true for a destroyed revision that the follower says it has.
+	Holds(g destruction.Gone) bool
 }
 
 // Config is what a Service needs.
@@ -43,6 +46,8 @@ type Config struct {
 	// Asker returns who asks, by the name and the ring of the id and the request's header.
 	// With nil, everybody sees everything.
 	Asker func(name, ring string, header http.Header) Asker
+	// Order returns what followers must destroy of an entry. It may be nil.
+	Order func(entry string) destruction.Order
 	// Patience is how long a client may take for 1 MiB, by default 2 minutes.
 	Patience time.Duration
 	// Observe is called after each request with its endpoint and status. It may be nil.
@@ -83,6 +88,7 @@ type everything struct{}
 
 func (everything) Sees(*catalog.Revision) bool { return true }
 func (everything) Polls(...string)             {}
+func (everything) Holds(destruction.Gone) bool { return false }
 
 // bodyTimeout is how long a client may take to send a body, which no request needs.
 const bodyTimeout = 10 * time.Second

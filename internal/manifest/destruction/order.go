@@ -17,12 +17,15 @@ const (
 	MaxGone    = 256
 	maxSeconds = 100 * 365 * 24 * 60 * 60
 	maxHeader  = 8 << 10
+	maxTold    = 64 // revisions that a header names: proxies allow some KiB
 )
 
 // Order is what a publisher says about one manifest. The zero value orders nothing.
 type Order struct {
 	// Seconds is how long after it was last served a revision must be destroyed; 0 for never.
 	Seconds int64 `json:"destroy_after,omitempty"`
+	// Publisher is the one of several whose time it is; "" for the one that passes it on.
+	Publisher string `json:"publisher,omitempty"`
 	// Gone are the newest revisions that the publisher destroyed.
 	Gone []Gone `json:"destroyed,omitempty"`
 }
@@ -51,7 +54,7 @@ func SecondsOf(after time.Duration) int64 {
 // IsZero is true for an Order that orders nothing.
 func (o Order) IsZero() bool { return o.Seconds == 0 && len(o.Gone) == 0 }
 
-// Equal is true for the same Order.
+// Equal is true for the same Order, whichever publisher gave it.
 func (o Order) Equal(other Order) bool {
 	return o.Seconds == other.Seconds && slices.EqualFunc(o.Gone, other.Gone, func(a, b Gone) bool {
 		return a.Release == b.Release && a.Revision == b.Revision && a.At.Equal(b.At)
@@ -100,7 +103,7 @@ func (o Order) Check() error {
 }
 
 // Header is the text of the header by which a server tells an Order, without times. It names
-// at most MaxGone revisions, those first that first is true for.
+// at most maxTold revisions, those first that first is true for.
 func (o Order) Header(first func(Gone) bool) string {
 	var parts []string
 	if o.Seconds > 0 {
@@ -115,7 +118,7 @@ func (o Order) Header(first func(Gone) bool) string {
 		}
 	}
 	if ids = append(ids, others...); len(ids) > 0 {
-		parts = append(parts, "destroyed="+strings.Join(ids[:min(len(ids), MaxGone)], "+"))
+		parts = append(parts, "destroyed="+strings.Join(ids[:min(len(ids), maxTold)], "+"))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -102,18 +102,37 @@ func (k *bucketKind) look(ctx context.Context) error {
 		return k.offers.err
 	}
 	generation := k.offers.generation
+	k.noteOrder(generation)
 	m, found := generation.Manifest(k.Target.Name)
 	if !found {
 		return fmt.Errorf("generation %d of the bucket %w %s: check the name, and the manifests of the publisher", generation.Number, errNotOffered, k.Target.Name)
 	}
 	k.offer = offer{Manifest: m, generation: generation.Number, epoch: generation.Epoch}
-	if saved := &k.answer.Saved; !strings.HasPrefix(saved.Config, k.cfg.URL+" ") { // it followed something else
+	if saved := &k.answer.Saved; !k.followed() { // it followed something else
 		saved.EpochTaken = generation.Epoch
 	} else {
-		k.offer.isOld = cmp.Or(cmp.Compare(generation.Epoch, saved.Epoch), cmp.Compare(generation.Number, saved.Generation)) < 0
-		k.offer.isForced = generation.Epoch > saved.EpochTaken
+		k.offer.isOld, k.offer.isForced = k.isOlder(generation), generation.Epoch > saved.EpochTaken
 	}
 	return nil
+}
+
+// noteOrder saves what the publisher wants destroyed. An old generation that the store gives
+// again orders nothing.
+func (k *bucketKind) noteOrder(g bucket.Generation) {
+	if !k.isOlder(g) || k.Force {
+		k.answer.Saved.Destruction = k.toldBy(g.Destruction[k.Target.Name])
+	}
+}
+
+// isOlder is true for a generation before the one that was followed last.
+func (k *bucketKind) isOlder(g bucket.Generation) bool {
+	saved := k.answer.Saved
+	return k.followed() && cmp.Or(cmp.Compare(g.Epoch, saved.Epoch), cmp.Compare(g.Number, saved.Generation)) < 0
+}
+
+// followed is true if what is saved is of this bucket.
+func (k *bucketKind) followed() bool {
+	return strings.HasPrefix(k.answer.Saved.Config, k.cfg.URL+" ")
 }
 
 // checkDowngrade refuses an old generation, unless the manifest is the same in it. It

@@ -123,6 +123,7 @@ type Entry struct {
 	kind        kind
 	answer      Answer
 	description *Description
+	orders      heard
 	noSizes     atomic.Bool // Metadata failed, so no more sizes are requested
 	delisted    manifest.Release
 }
@@ -168,6 +169,7 @@ func (e *Entry) IsChosen() bool { return len(e.Target.Files) > 0 }
 func (e *Entry) Release(ctx context.Context) (Answer, error) {
 	var err error
 	e.answer.Release, err = e.kind.release(ctx)
+	e.noteOrders()
 	return e.answer, err
 }
 

@@ -3,17 +3,62 @@ package source
 import (
 	"cmp"
 	"context"
+	"sync"
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/destruction"
 	"syncd/internal/manifest/refusal"
 )
 
 // Context returns a context whose requests tell an upstream that is a syncd what this host
-// serves and holds of the manifest, and which release it could not take.
+// serves and holds of the manifest, and which release it could not take. The answers may say
+// what it must destroy.
 func (e *Entry) Context(ctx context.Context) context.Context {
-	return releases.WithState(ctx, e.state(e.cfg.Follower.Holding(e.cfg.Held(e.Target.Name))).Header())
+	return releases.WithTalk(ctx, releases.Talk{State: e.state(e.cfg.Follower.Holding(e.cfg.Held(e.Target.Name))).Header(), Heard: e.orders.hear})
+}
+
+// heard is what an upstream said in answers to one entry. Safe for concurrent use.
+type heard struct {
+	mu    sync.Mutex // guards what follows
+	spoke bool
+	order destruction.Order
+	err   error
+}
+
+// hear takes the header of an answer, "" if the upstream orders nothing.
+func (h *heard) hear(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.spoke = true
+	h.order, h.err = destruction.ParseHeader(text)
+}
+
+// noteOrders saves what the upstream wants destroyed of the entry. Without an answer the order
+// before stays; one that cannot be used counts as none.
+func (e *Entry) noteOrders() {
+	e.orders.mu.Lock()
+	defer e.orders.mu.Unlock()
+	if !e.orders.spoke {
+		return
+	}
+	order := e.orders.order
+	if e.IsChosen() { // its files may be of several manifests there, each with its own releases
+		order.Gone = nil
+	}
+	if e.orders.err != nil {
+		e.log.Warn().Err(e.orders.err).Str("manifest", e.Target.Name).Msg("the upstream's order to destroy data cannot be used and counts as none")
+	}
+	e.answer.Saved.Destruction = e.toldBy(order)
+}
+
+// toldBy is an order as the state keeps it, nil for none.
+func (e *Entry) toldBy(order destruction.Order) *destruction.Told {
+	if order.IsZero() {
+		return nil
+	}
+	return &destruction.Told{Source: e.cfg.URL, Order: order}
 }
 
 func (q *Question) state(s rings.State) rings.State {

@@ -34,7 +34,7 @@ func (s *Server) Publish(prefix string, number int, releases ...Release) {
 // PublishIn is Publish in an epoch.
 func (s *Server) PublishIn(epoch int64, prefix string, number int, releases ...Release) {
 	s.t.Helper()
-	g := bucket.Generation{Number: number, Epoch: epoch, Publisher: "test", Version: "test"}
+	g := bucket.Generation{Number: number, Epoch: epoch, Publisher: "test", Version: "test", Destruction: s.Destruction}
 	for _, r := range releases {
 		g.Manifests = append(g.Manifests, s.publishRelease(prefix, r))
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"syncd/internal/manifest/destruction"
 )
 
 // The only bucket of a Server, and who may use it.
@@ -35,6 +37,8 @@ type Server struct {
 	Endpoint string // http://ADDRESS; it stays the same after Kill and Start
 
 	AccessKey, SecretKey string
+
+	Destruction map[string]destruction.Order // of the generations that Publish writes
 
 	t       testing.TB
 	maker   string

@@ -1,0 +1,82 @@
+package publisher
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/objectstore"
+)
+
+// A generation says which revisions a publisher destroyed. From then on, each publisher's
+// collection deletes their objects and records, however old they are, but for what the
+// present generation names. The record in the bucket says which objects these are, so it goes
+// last: a collection that fails or is killed continues with it.
+
+// justDestroyed is how long after a destruction a publisher takes nothing for granted that
+// the present generation does not name: another one may be deleting it.
+const justDestroyed = 24 * time.Hour
+
+// destroysNow is true for a generation after a destruction that may not be over.
+func destroysNow(present bucket.Generation) bool {
+	for _, order := range present.Destruction {
+		for _, g := range order.Gone {
+			if time.Since(g.At) < justDestroyed {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// owesDestruction is true if this host destroyed something, and no collection has ended well
+// since. After a start, that is not known.
+func (p *Publisher) owesDestruction() bool {
+	for _, name := range p.cfg.Mirror.Current().Names() {
+		for _, g := range p.orderOf(name).Gone {
+			if g.At.UnixNano() > p.collectedAt.Load() && time.Since(g.At) < p.cfg.Grace+justDestroyed {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// noteDestroyed notes what a destroyed revision of an earlier generation has in the bucket.
+// A record that cannot be used is deleted alone.
+func (p *Publisher) noteDestroyed(ctx context.Context, k *kept, present bucket.Generation, m bucket.Manifest) error {
+	if _, isKnown := k.destroyedRecords[m.Record()]; isKnown {
+		return nil
+	}
+	var at time.Time
+	for _, g := range present.Destruction[m.Name].Gone {
+		if g.Is(m.Release, m.Revision) && g.At.After(at) {
+			at = g.At
+		}
+	}
+	k.destroyedRecords[m.Record()] = at
+	record, err := p.store.readRecord(ctx, m)
+	if errors.Is(err, errUnusable) || errors.Is(err, objectstore.ErrNotThere) {
+		return nil
+	}
+	for _, f := range record.Files {
+		if id := shortOf(f.Object); at.After(k.destroyed[id]) {
+			k.destroyed[id] = at
+		}
+	}
+	return errors.Join(err, k.check(present))
+}
+
+// isDestroyed is true for an object or a record that was written before it was destroyed.
+// One that a publisher wrote later is in use again.
+func (p *Publisher) isDestroyed(k kept, name string, written time.Time) bool {
+	at, found := k.destroyedRecords[name]
+	if id, isObject := bucket.ParseObjectName(name); isObject {
+		at, found = k.destroyed[shortOf(id)]
+	}
+	return found && p.server.MostAge(written) >= time.Since(at)
+}
+
+// errOtherGeneration says that a collection does not know what is in use now.
+var errOtherGeneration = errors.New("another generation was published meanwhile")
