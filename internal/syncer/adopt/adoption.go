@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"io/fs"
 	"maps"
 	"runtime"
 	"slices"
@@ -83,7 +84,7 @@ type Adoption struct {
 // copiedFile is a file that was copied instead of moved.
 type copiedFile struct {
 	Candidate
-	seen fsops.Info
+	info fs.FileInfo // of the file that was read
 }
 
 // New returns an adoption that wants nothing yet.
@@ -124,7 +125,7 @@ func (a *Adoption) IsMissing(content manifest.Digest) bool {
 // their copies are durable.
 func (a *Adoption) Remove() {
 	for _, c := range a.copied {
-		if err := a.cfg.Folder.Remove(c.Candidate, c.seen); err != nil {
+		if err := a.cfg.Folder.Remove(c.Candidate, c.info); err != nil {
 			a.Skip(c.Path, err)
 		}
 	}
@@ -222,16 +223,13 @@ func (a *Adoption) take(ctx context.Context, c Candidate) error {
 func (a *Adoption) copyOne(ctx context.Context, c Candidate, progress io.Writer) error {
 	partial, name := a.cfg.Partial, "adopt-"+rand.Text()
 	done := a.cfg.Ledger.keep(name)
-	seen, err := a.cfg.Folder.Seen(c)
-	if err == nil {
-		var h *verify.Hasher
-		if h, err = a.cfg.Folder.Copy(ctx, c, partial, name, a.cfg.Algorithm, progress); err == nil && a.claim(h) {
-			a.add(h, name, func() {
-				done()
-				a.noteCopied(h, copiedFile{c, seen})
-			})
-			return nil
-		}
+	h, copied, err := a.cfg.Folder.Copy(ctx, c, partial, name, a.cfg.Algorithm, progress)
+	if err == nil && a.claim(h) {
+		a.add(h, name, func() {
+			done()
+			a.noteCopied(h, copiedFile{c, copied})
+		})
+		return nil
 	}
 	partial.Discard(name)
 	done()

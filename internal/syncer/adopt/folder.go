@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"syncd/internal/disk/datadir"
 	"syncd/internal/disk/fsops"
@@ -25,6 +26,7 @@ const (
 // Folder is an open folder with files to adopt. Safe for concurrent use.
 type Folder struct {
 	dir     *fsops.Dir
+	path    string      // of dir, without symlinks
 	dataDir fs.FileInfo // its own content is no source
 	move    bool
 }
@@ -65,26 +67,34 @@ func Open(name string, dataDir *fsops.Dir, move bool) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	resolved, err := filepath.EvalSymlinks(name)
+	dir, err := fsops.OpenDir(name)
 	if err != nil {
 		return nil, openError(name, err)
 	}
-	for parent := resolved; ; parent = filepath.Dir(parent) {
-		if info, err := os.Stat(parent); err == nil && os.SameFile(info, own) {
-			return nil, fmt.Errorf("%s lies in data_dir: name the folder of another program", name)
+	f := &Folder{dir: dir, dataDir: own, move: move}
+	// It is open already: another user can put a link in its place between a look and the opening.
+	if f.path, err = fsops.RealPath(dir); err == nil {
+		err = f.check(name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return f, nil
+}
+
+func (f *Folder) check(name string) error {
+	for parent := f.path; ; parent = filepath.Dir(parent) {
+		if info, err := os.Stat(parent); err == nil && os.SameFile(info, f.dataDir) {
+			return fmt.Errorf("%s lies in data_dir: name the folder of another program", name)
 		}
 		if parent == filepath.Dir(parent) {
 			break
 		}
 	}
-	if owner := servedAround(resolved); move && owner != "" {
-		return nil, fmt.Errorf("%s lies in %s, whose readers would lose the files: leave out --move, so that they are copied", name, owner)
+	if owner := servedAround(f.path); f.move && owner != "" {
+		return fmt.Errorf("%s lies in %s, whose readers would lose the files: leave out --move, so that they are copied", name, owner)
 	}
-	dir, err := fsops.OpenDir(resolved)
-	if err != nil {
-		return nil, openError(name, err)
-	}
-	return &Folder{dir: dir, dataDir: own, move: move}, nil
+	return nil
 }
 
 // servedAround names the mirror or the export that a folder is or lies in, "" for none.
@@ -100,7 +110,7 @@ func servedAround(path string) string {
 
 // served names what a folder below this one is to the readers of a syncd, "" if nothing.
 func (f *Folder) served(name string) string {
-	switch at := f.dir.Path(name); {
+	switch at := filepath.Join(f.path, name); {
 	case datadir.IsAt(at):
 		return "the data_dir of another syncd"
 	case export.IsAt(at):
@@ -125,7 +135,7 @@ func (f *Folder) Close() error { return f.dir.Close() }
 // looked at. The error is the context's.
 func (f *Folder) Candidates(ctx context.Context, wants func(name string, size int64) bool) ([]Candidate, Problems, error) {
 	w := walk{folder: f, wants: wants}
-	err := w.enter(ctx, ".", 0)
+	err := w.enter(ctx, f.dir, ".", 0)
 	if errors.Is(err, errTooMany) {
 		w.problems.Add(".", err)
 		err = nil
@@ -143,28 +153,29 @@ type walk struct {
 	problems Problems
 }
 
-// enter returns an error that ends the walk.
-func (w *walk) enter(ctx context.Context, dir string, depth int) error {
+// enter looks at a folder that is open. It returns an error that ends the walk.
+func (w *walk) enter(ctx context.Context, dir *fsops.Dir, name string, depth int) error {
 	if depth > maxDepth {
-		w.problems.Add(dir, errors.New("too many folders in one another"))
+		w.problems.Add(name, errors.New("too many folders in one another"))
 		return nil
 	}
 	var end error
-	err := w.folder.dir.EachEntry(dir, func(entry fs.DirEntry) error {
-		end = w.visit(ctx, path.Join(dir, entry.Name()), entry, depth)
+	err := dir.EachEntry(".", func(entry fs.DirEntry) error {
+		end = w.visit(ctx, dir, entry.Name(), path.Join(name, entry.Name()), depth)
 		return end
 	})
 	if err != nil && end == nil {
-		w.problems.Add(dir, err)
+		w.problems.Add(name, err)
 	}
 	return end
 }
 
-func (w *walk) visit(ctx context.Context, name string, entry fs.DirEntry, depth int) error {
+// visit looks at an entry of a folder, whose path below the first one is name.
+func (w *walk) visit(ctx context.Context, dir *fsops.Dir, entry, name string, depth int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	info, err := entry.Info()
+	info, err := dir.Lstat(entry)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // removed meanwhile
 	case err != nil:
@@ -174,8 +185,14 @@ func (w *walk) visit(ctx context.Context, name string, entry fs.DirEntry, depth 
 	case info.IsDir() && w.folder.move && w.folder.served(name) != "":
 		w.problems.Add(name, fmt.Errorf("it is %s, from which nothing is moved: leave out --move to copy its files", w.folder.served(name)))
 	case info.IsDir():
-		return w.enter(ctx, name, depth+1)
-	case info.Mode().IsRegular() && w.wants(entry.Name(), info.Size()):
+		sub, err := dir.OpenDir(entry)
+		if err != nil {
+			w.problems.Add(name, err)
+			return nil
+		}
+		defer sub.Close()
+		return w.enter(ctx, sub, name, depth+1)
+	case info.Mode().IsRegular() && w.wants(entry, info.Size()):
 		return w.add(Candidate{Path: name, Size: info.Size()})
 	}
 	return nil
@@ -187,4 +204,30 @@ func (w *walk) add(c Candidate) error {
 	}
 	w.found = append(w.found, c)
 	return nil
+}
+
+// open opens a candidate, and the folder that it lies in. It goes from folder to folder and
+// follows no symlink: another user who can write in one of them could otherwise make a path
+// lead to a file of others, which would be moved or removed in the place of the candidate.
+func (f *Folder) open(c Candidate) (dir *fsops.Dir, file *os.File, err error) {
+	if dir, err = f.openParent(c); err != nil {
+		return nil, nil, err
+	}
+	if file, err = dir.OpenRegular(path.Base(c.Path)); err != nil {
+		return nil, nil, errors.Join(err, dir.Close())
+	}
+	return dir, file, nil
+}
+
+func (f *Folder) openParent(c Candidate) (*fsops.Dir, error) {
+	dir, err := f.dir.OpenDir(".")
+	for name := range strings.SplitSeq(path.Dir(c.Path), "/") {
+		if err != nil {
+			return nil, err
+		}
+		above := dir
+		dir, err = above.OpenDir(name)
+		err = errors.Join(err, above.Close())
+	}
+	return dir, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 
@@ -23,15 +24,11 @@ var ErrNotMovable = errors.New("others could write into it")
 // ErrNotMovable for files of another user, with other names or on another file system.
 // progress gets the bytes that were read.
 func (f *Folder) Move(ctx context.Context, c Candidate, into *fsops.Dir, algorithm manifest.Algorithm, progress io.Writer, keep func(*verify.Hasher) (name string)) error {
-	dir, err := f.dir.OpenDir(path.Dir(c.Path))
+	dir, file, err := f.open(c)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	file, err := dir.OpenRegular(path.Base(c.Path))
-	if err != nil {
-		return err
-	}
 	defer file.Close()
 	if !isMovable(file, into) || lease(file) != nil {
 		return ErrNotMovable
@@ -78,25 +75,28 @@ func seal(file *os.File, into *fsops.Dir, name string) error {
 
 // CanMove is true when moving the candidate is likely to need no copy.
 func (f *Folder) CanMove(c Candidate, into *fsops.Dir) bool {
-	file, err := f.dir.OpenRegular(c.Path)
+	dir, file, err := f.open(c)
 	if err != nil {
 		return false
 	}
+	defer dir.Close()
 	defer file.Close()
 	return isMovable(file, into)
 }
 
-// Seen describes a candidate, so that Remove removes no other file.
-func (f *Folder) Seen(c Candidate) (fsops.Info, error) { return f.dir.Info(c.Path) }
-
-// Remove removes a copied candidate unless it changed since it was seen.
-func (f *Folder) Remove(c Candidate, seen fsops.Info) error {
-	now, err := f.dir.Info(c.Path)
+// Remove removes a candidate that Copy copied, unless it changed since then.
+func (f *Folder) Remove(c Candidate, copied fs.FileInfo) error {
+	dir, err := f.openParent(c)
 	if err != nil {
 		return err
 	}
-	if !now.Same(seen) || now.Size() != seen.Size() || now.ModTime() != seen.ModTime() {
+	defer dir.Close()
+	now, err := dir.Lstat(path.Base(c.Path))
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(now, copied) || now.Size() != copied.Size() || !now.ModTime().Equal(copied.ModTime()) {
 		return errors.New("it changed after it was copied and stays")
 	}
-	return f.dir.Remove(c.Path)
+	return dir.Remove(path.Base(c.Path))
 }
