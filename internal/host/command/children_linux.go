@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,11 +60,16 @@ type registry struct {
 // supervisors are known to all calls of Run, because each of them sees all children.
 var supervisors = registry{pids: map[int]bool{}}
 
-// start starts a supervisor.
+// start starts a supervisor, from a thread without the keys of who started syncd.
 func (r *registry) start(cmd *exec.Cmd) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	err := cmd.Start()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := leaveKeys()
+	if err == nil {
+		err = cmd.Start()
+	}
 	if err == nil {
 		r.pids[cmd.Process.Pid] = true
 	}

@@ -21,8 +21,9 @@ type Command struct {
 // ErrTimeout says that the command did not end in time, so it was killed.
 var ErrTimeout = errors.New("timeout")
 
-// ErrSupervisor says that the supervisor could not be started or was killed, such as when
-// memory is short. It says nothing about the command.
+// ErrSupervisor says that the supervisor could not be started or was killed, or could not
+// start the command, such as when memory or processes are short. It says nothing about the
+// command.
 var ErrSupervisor = errors.New("supervisor")
 
 // ExitError is the verdict of a command that began and ended by itself.

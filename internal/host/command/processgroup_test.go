@@ -25,6 +25,7 @@ const callerVariable = "PROCESSGROUP_CALLER"
 
 func TestMain(m *testing.M) {
 	if IsSupervisor() {
+		beSupervisor()
 		os.Exit(Supervise())
 	}
 	if script := os.Getenv(callerVariable); script != "" {

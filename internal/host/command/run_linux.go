@@ -19,9 +19,10 @@ import (
 
 // result is what the supervisor tells before it ends.
 type result struct {
-	Error  string         `json:"error,omitempty"` // the command could not be started
-	Status int            `json:"status"`
-	Signal syscall.Signal `json:"signal,omitempty"`
+	Error     string         `json:"error,omitempty"`   // the command could not be started
+	IsPassing bool           `json:"passing,omitempty"` // for a cause that is not the command's
+	Status    int            `json:"status"`
+	Signal    syscall.Signal `json:"signal,omitempty"`
 }
 
 // patience is how long a supervisor may take to kill everything. A process that waits for
@@ -53,6 +54,8 @@ func (c Command) Run(ctx context.Context) error {
 		return context.Cause(ctx)
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrSupervisor, err)
+	case found.IsPassing:
+		return fmt.Errorf("%w: %s", ErrSupervisor, found.Error)
 	case found.Error != "":
 		return errors.New(found.Error)
 	case found.Status != 0 || found.Signal != 0:
@@ -101,6 +104,20 @@ func (c Command) start() (*supervisor, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// leaveKeys keeps the kernel's keys of the program that started syncd from what this thread
+// starts. The supervisor could not do that itself: programs of its user can trace it in its
+// first moment. A container may forbid the call, and then those that read keys, too. An owner
+// of data_dir who has used up his quota of keys must not get those of root.
+func leaveKeys() error {
+	// unix.KeyctlJoinSessionKeyring always passes a name, and an empty one is refused.
+	_, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0)
+	if err == nil || !account.BegunByRoot() || os.Geteuid() == 0 || errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
+		return nil
+	}
+	// EDQUOT in it would count as a full disk.
+	return errors.New("KEYCTL_JOIN_SESSION_KEYRING: " + err.Error() + ": /proc/key-users shows how many keys each user has")
 }
 
 // protect keeps what this process holds from the command and from other programs of its

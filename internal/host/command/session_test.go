@@ -5,10 +5,12 @@ package command
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -67,6 +69,69 @@ func TestACommandTracesNeitherSupervisorNorCaller(t *testing.T) {
 	}
 	if outcome.String() != "<nil>\n" || out.Len() > 0 {
 		t.Errorf("%q: the command read %q", outcome.String(), out.String())
+	}
+}
+
+// Variables for supervisors, which are this test's program.
+const (
+	keysVariable     = "PROCESSGROUP_KEYS"     // a file for the number of the session's keyring
+	shortageVariable = "PROCESSGROUP_SHORTAGE" // no process more can be started
+)
+
+// beSupervisor does what the variables ask for, before the supervisor does anything.
+func beSupervisor() {
+	var err error
+	if file := os.Getenv(keysVariable); file != "" {
+		var keys int
+		if keys, err = unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false); err == nil {
+			err = os.WriteFile(file, []byte(strconv.Itoa(keys)), 0o600)
+		}
+	}
+	if os.Getenv(shortageVariable) != "" {
+		err = unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{})
+	}
+	if err != nil {
+		os.Exit(1)
+	}
+}
+
+// A program of its user can trace a supervisor before that forbids it.
+func TestASupervisorBeginsWithoutTheKeysOfTheCaller(t *testing.T) {
+	runtime.LockOSThread() // keyrings belong to threads
+	defer runtime.UnlockOSThread()
+	own, err := unix.KeyctlJoinSessionKeyring("syncd-test")
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
+		t.Skip("NOT TESTED: no keyring can be made here: ", err)
+	}
+	must(t, err)
+	file := filepath.Join(t.TempDir(), "keys")
+	c := shell("exit 0")
+	c.Env = append(c.Env, keysVariable+"="+file)
+	must(t, c.Run(t.Context()))
+	text, err := os.ReadFile(file)
+	must(t, err)
+	if keys, err := strconv.Atoi(string(text)); err != nil || keys == own {
+		t.Errorf("the supervisor has the keyring %q, the caller %d", text, own)
+	}
+}
+
+// A gate that the host has no process for has refused nothing.
+func TestAShortageOfProcessesSaysNothingAboutTheCommand(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("NOT TESTED: only root can become another user")
+	}
+	exe, err := os.Executable()
+	must(t, err)
+	file, err := os.Open(exe) // the test's folder is root's
+	must(t, err)
+	defer file.Close()
+	caller := exec.Command("/proc/self/fd/3")
+	caller.ExtraFiles = []*os.File{file}
+	caller.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
+	caller.Env = append(os.Environ(), callerVariable+"=exit 0", shortageVariable+"=1")
+	out, err := caller.Output()
+	if err != nil || !strings.HasPrefix(string(out), ErrSupervisor.Error()) {
+		t.Errorf("%v: %q", err, out)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -52,12 +53,9 @@ func supervise(argv []string) result {
 	signal.Ignore(syscall.SIGUSR1, syscall.SIGHUP)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	// The kernel's keys of the program that started syncd are not for the command. A
-	// container may forbid the call.
-	_, _ = unix.KeyctlJoinSessionKeyring("")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
-		return result{Error: err.Error()}
+		return result{Error: err.Error(), IsPassing: isPassing(err)}
 	}
 	for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
 		f.Close() // so that the caller sees the end of the output
@@ -72,6 +70,12 @@ func supervise(argv []string) result {
 		killAll(cmd.Process.Pid)
 		return result{Signal: syscall.SIGKILL}
 	}
+}
+
+// isPassing is true for an error that says nothing about the command: the host is short of
+// processes, memory or descriptors, or the program is just being replaced.
+func isPassing(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ETXTBSY}, func(passing error) bool { return errors.Is(err, passing) })
 }
 
 // callerIsGone is closed when the caller closed its end of the lifeline or died, and when
