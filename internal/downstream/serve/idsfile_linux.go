@@ -96,7 +96,7 @@ func changeAsWriter(path string, change func(text []byte, all []Identity) ([]byt
 		return err
 	}
 	defer dir.Close()
-	unlock, err := lockFolder(filepath.Dir(path))
+	unlock, err := lockIDs(dir, "."+filepath.Base(path)+".lock")
 	if err != nil {
 		return err
 	}
@@ -115,16 +115,29 @@ func changeAsWriter(path string, change func(text []byte, all []Identity) ([]byt
 	return replaceIDs(dir, path, info, text)
 }
 
-// lockFolder keeps other changes away until the returned function is called.
-func lockFolder(path string) (unlock func(), err error) {
-	folder, err := os.Open(path)
-	if err != nil {
-		return nil, err
+// lockIDs keeps other changes away until the returned function is called. The lock is a file
+// that only this user can open: whoever can open a file can hold a lock of it for ever.
+func lockIDs(dir *fsops.Dir, name string) (unlock func(), err error) {
+	for {
+		file, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		held, err := file.Stat()
+		if err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		if found, err := dir.Lstat(name); err == nil && os.SameFile(held, found) {
+			return func() {
+				_ = dir.Remove(name) // the next change takes one that is left
+				file.Close()
+			}, nil
+		}
+		file.Close() // another change has removed it
 	}
-	if err := unix.Flock(int(folder.Fd()), unix.LOCK_EX); err != nil {
-		return nil, errors.Join(err, folder.Close())
-	}
-	return func() { folder.Close() }, nil
 }
 
 func replaceIDs(dir *fsops.Dir, path string, before fs.FileInfo, text []byte) error {

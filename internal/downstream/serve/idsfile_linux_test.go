@@ -1,11 +1,13 @@
 package serve
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // A folder in which the daemon's user can write is no place for root's permissions.
@@ -66,5 +68,25 @@ func TestRootFollowsItsOwnLinksToTheIDs(t *testing.T) {
 	must(t, err)
 	if len(all) != 1 {
 		t.Errorf("%d ids", len(all))
+	}
+}
+
+// Every user can open the folder, and lock what is open.
+func TestALockOnTheFolderOfTheIDsHoldsUpNoChange(t *testing.T) {
+	dir := t.TempDir()
+	folder, err := os.Open(dir)
+	must(t, err)
+	defer folder.Close()
+	must(t, syscall.Flock(int(folder.Fd()), syscall.LOCK_EX))
+	changed := make(chan error, 1)
+	go func() {
+		_, err := AddID(filepath.Join(dir, "ids"), "one", "")
+		changed <- errors.Join(err, RemoveID(filepath.Join(dir, "ids"), "one"))
+	}()
+	select {
+	case err := <-changed:
+		must(t, err)
+	case <-time.After(time.Minute):
+		t.Fatal("it waits for a lock that any user can hold")
 	}
 }
