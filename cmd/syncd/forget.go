@@ -18,7 +18,7 @@ func forgetCommand(a *cli.App) *cobra.Command {
 Until then, they stay served as they are; 'syncd status' shows them as orphaned. With
 'removed: drop' in the configuration, they leave at once.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return work[request.Forget, report.Sync]{operation: operation.Forget, asJSON: asJSON, text: lines(terminal.PrintForget)}.
+			return work[request.Forget, report.Sync]{operation: operation.Forget, asJSON: asJSON, text: lines(terminal.PrintForget), isOK: report.Sync.OK, errors: terminal.PrintErrors}.
 				run(cmd.Context(), a, request.Forget{Names: args, Trigger: request.TriggerForget})
 		},
 	}

@@ -59,7 +59,7 @@ func (s metricSet) create(cfg *config.Config) {
 	for _, h := range cfg.Hooks {
 		s.metrics.CreateHook(h.Name, hooks.Results())
 	}
-	for _, v := range status.Views(current, configuredViews(cfg)) {
+	for _, v := range status.Views(current, configuredViews(cfg, current)) {
 		if v.State != report.StateOrphaned {
 			status.ShowView(s.metrics, v.Name, v.State)
 		}

@@ -101,16 +101,18 @@ func readStatus(cfg *config.Config, m *mirror.Mirror, state status.StateReader, 
 		configured[i] = status.Configured{Name: m.Name, Release: m.Release, Policy: policyOf(m.Activate), Grouped: len(groupsOf(cfg).Of(m.Name)) > 1, Blocked: blocked[m.Name]}
 	}
 	s, err := status.Read(m, state, origin.Of(cfg.Source.URL), configured, entries, progress)
-	s.Views = status.Views(m.Current(), configuredViews(cfg))
+	s.Views = status.Views(m.Current(), configuredViews(cfg, m.Current()))
 	s.ReadOnly = m.Root().IsReadOnly()
 	return s, err
 }
 
-func configuredViews(cfg *config.Config) []status.ConfiguredView {
+func configuredViews(cfg *config.Config, current mirror.Generation) []status.ConfiguredView {
 	var configured []status.ConfiguredView
+	isLeft := func(name string) bool { return !slices.Contains(cfg.Names(), name) }
 	for _, target := range viewsOf(cfg) {
 		w := status.ConfiguredView{ViewSpec: mirror.ViewSpec{View: target.View, Access: mirror.Access(cfg.Permissions)}}
 		w.Maps, w.Err = target.ReadMaps()
+		w.ViewSpec = w.Keeping(current.Views[w.Name], current.Records, isLeft)
 		configured = append(configured, w)
 	}
 	return configured

@@ -36,11 +36,12 @@ func (t *Tree) orphanedViewNames() (names []string) {
 // forgets all of them; if there are none, it changes nothing.
 func (t *Tree) Forget(ctx context.Context, req request.Forget) (report.Sync, error) {
 	op := &forget{command: t.command(req.Trigger), names: req.Names}
-	_, err := t.Apply(ctx, op)
+	exported, err := t.Apply(ctx, op)
+	op.result.Exports = exported
 	return op.result, err
 }
 
-// forget leaves the views that are configured as they are: none of them shows what left.
+// forget takes the files of what left out of the configured views, too.
 type forget struct {
 	command
 	names []string
@@ -50,7 +51,9 @@ func (op *forget) Propose(context.Context) (p Proposal, err error) {
 	if err := op.refresh(); err != nil {
 		return p, err
 	}
-	p.Change.Remove, err = op.newest.Load().forgettable(op.names)
+	if p.Change.Remove, err = op.newest.Load().forgettable(op.names); len(p.Change.Remove) > 0 {
+		p.Views, p.LateViews = op.newest.Load().ConfiguredViews(), true
+	}
 	return p, err
 }
 

@@ -38,14 +38,18 @@ func (t *Tree) ConfiguredViews() []ConfiguredView {
 }
 
 // arrange returns the view that follows from a change, nil if the served one stays. A
-// view appears when all its manifests have data. Later, one without data is left out. The
-// new view leaves the space that others reserved, and that of the views in the change.
+// view appears when all its manifests have data. Later, one without data is left out, and
+// one that left the configuration stays until it is forgotten. The new view leaves the space
+// that others reserved, and that of the views in the change.
 func (t *Tree) arrange(v ConfiguredView, current mirror.Generation, change mirror.Change, others space.Amount) (*mirror.View, error) {
 	records, served := current.After(change), current.Views[v.Name]
 	if _, taken := records[v.Name]; taken {
 		return nil, fmt.Errorf("view %s: current/%s is still a manifest that left the configuration: `syncd forget %s` removes it", v.Name, v.Name, v.Name)
 	}
 	isNew := served.Name == "" || slices.Contains(change.Remove, v.Name)
+	if !isNew {
+		v.ViewSpec = v.Keeping(served, records, func(name string) bool { return !t.Targets.Has(name) })
+	}
 	switch missing := v.Missing(records); {
 	case v.Err != nil:
 		return nil, fmt.Errorf("view %s: %w", v.Name, v.Err)

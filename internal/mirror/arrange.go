@@ -20,6 +20,25 @@ type ViewSpec struct {
 // like.
 func (w ViewSpec) Definition() string { return w.Fingerprint() + " " + w.Access.String() }
 
+// Keeping adds the manifests that the served view shows and that left the configuration:
+// they stay in it for as long as they are served. They give way to files that need their
+// places, such as those of a manifest with another name.
+func (w ViewSpec) Keeping(served View, records map[string]Record, isLeft func(name string) bool) ViewSpec {
+	kept := w
+	for _, name := range slices.Sorted(maps.Keys(served.Revisions)) {
+		if _, found := records[name]; found && isLeft(name) && !slices.Contains(w.Manifests, name) {
+			kept.Manifests = append(slices.Clip(kept.Manifests), name)
+		}
+	}
+	if len(kept.Manifests) == len(w.Manifests) || kept.Matches(served, records) {
+		return kept
+	}
+	if _, _, err := kept.Arrange(records, ""); err != nil {
+		return w
+	}
+	return kept
+}
+
 // Missing lists the manifests of the view without a record.
 func (w ViewSpec) Missing(records map[string]Record) (missing []string) {
 	for _, name := range w.Manifests {
