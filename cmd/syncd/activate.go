@@ -24,7 +24,7 @@ ready. A manifest goes live with its whole group or not at all, and holds up no 
 manifest. It does not wait for a window, nor for a running download.
 
 A revision that the gate refused stays in quarantine until --again asks the gate once
-more. --discard drops staged and refused revisions for now: the schedule does not fetch
+more. One that the probe refused after it went live goes live once more with --again. --discard drops staged and refused revisions for now: the schedule does not fetch
 the same revision again, unless the gate or the configuration changes. 'syncd sync
 --force' does, and a plain 'syncd sync' if the gate did not refuse it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,7 +44,7 @@ the same revision again, unless the gate or the configuration changes. 'syncd sy
 		},
 	}
 	cmd.Flags().BoolVar(&req.Discard, "discard", false, "drop what is staged or refused")
-	cmd.Flags().BoolVar(&req.Again, "again", false, "ask gates again that refused a revision")
+	cmd.Flags().BoolVar(&req.Again, "again", false, "ask gates and probes again that refused a revision")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.MarkFlagsMutuallyExclusive("discard", "again")
 	return cmd

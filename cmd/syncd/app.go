@@ -84,7 +84,7 @@ func newRoot(a *cli.App) *cobra.Command {
 	root.SetVersionTemplate("syncd {{.Version}}\n")
 	root.PersistentFlags().StringVar(&a.ConfigPath, "config", "", "configuration file (default $SYNCD_CONFIG, else "+here.config+")")
 	for _, command := range []func(*cli.App) *cobra.Command{
-		syncCommand, statusCommand, explainCommand, historyCommand, verifyCommand, rollbackCommand,
+		syncCommand, statusCommand, explainCommand, historyCommand, verifyCommand, rollbackCommand, probeCommand,
 		activateCommand, pinCommand, unpinCommand, holdCommand, skipCommand, forgetCommand, publishCommand, adoptCommand,
 		lockCommand, deliveriesCommand, servedCommand, fleetCommand, serveCommand, trust.Command,
 		browse.ReleasesCommand, browse.ManifestsCommand, browse.FilesCommand, mapCommand, getCommand, call.Command,

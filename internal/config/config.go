@@ -39,6 +39,7 @@ type Config struct {
 	Groups          []Group
 	Activate        Activation // of manifests without their own
 	Gate            Gate       // of manifests without their own
+	Probe           Probe      // of manifests without their own
 	Hooks           []Hook
 	Permissions     Permissions
 	DropRemoved     bool // what left the configuration goes at once; otherwise it stays served until `syncd forget`
@@ -235,9 +236,9 @@ func (c *Config) Names() []string {
 // Has is true when a manifest of that name is configured.
 func (c *Config) Has(name string) bool { return slices.Contains(c.Names(), name) }
 
-// RunsPrograms is true when a gate or a hook is a command.
+// RunsPrograms is true when a gate, a probe or a hook is a command.
 func (c *Config) RunsPrograms() bool {
-	return slices.ContainsFunc(c.Manifests, func(m Manifest) bool { return len(m.Gate.Command) > 0 }) ||
+	return slices.ContainsFunc(c.Manifests, func(m Manifest) bool { return len(m.Gate.Command)+len(m.Probe.Command) > 0 }) ||
 		slices.ContainsFunc(c.Hooks, func(h Hook) bool { return len(h.Command) > 0 })
 }
 
@@ -324,6 +325,7 @@ func (d *decoder) config(root *document.Node) *Config {
 		"views":            document.Keep(&views),
 		"activate":         activation(&c.Activate),
 		"gate":             gateOf(&c.Gate),
+		"probe":            probeOf(&c.Probe),
 		"groups":           document.Keep(&groups),
 		"hooks":            document.Keep(&hooks),
 		"permissions":      document.Keys(c.Permissions.table()),
@@ -333,7 +335,7 @@ func (d *decoder) config(root *document.Node) *Config {
 	d.checkPublish(c)
 	c.Tracing.check(d.Decoder)
 	d.services(&c.Services, c.Source, services)
-	c.Manifests = d.manifests(manifests, Manifest{Release: manifest.Latest, Schedule: c.Schedule, Activate: c.Activate, Gate: c.Gate})
+	c.Manifests = d.manifests(manifests, Manifest{Release: manifest.Latest, Schedule: c.Schedule, Activate: c.Activate, Gate: c.Gate, Probe: c.Probe})
 	c.Views = d.views(views, c)
 	c.Groups = decodeGroups(d.Decoder, groups, c)
 	c.Hooks = d.hooks(hooks, c)

@@ -21,6 +21,7 @@ type Manifest struct {
 	Filter   manifest.Filter // as written in the file
 	Activate Activation      // its own or the general one
 	Gate     Gate            // its own or the general one
+	Probe    Probe           // its own or the general one
 }
 
 // manifests decodes the list of manifests. general has the values of a manifest without
@@ -71,6 +72,7 @@ func (d *decoder) manifest(m *Manifest, path string, n *document.Node) {
 		"exclude":      document.List(&m.Filter.Exclude, value.Glob),
 		"activate":     activation(&m.Activate),
 		"gate":         gateOf(&m.Gate),
+		"probe":        probeOf(&m.Probe),
 	})
 	if !d.IsSet(path + ".name") {
 		d.Fail(path+".name", "is missing", "write the manifest's name, as `syncd manifests` lists it")

@@ -74,6 +74,7 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 	running.Go(func() { d.logProgress(ctx) })
 	running.Go(func() { d.engine.Followers.Run(ctx) })
 	d.engine.Hooks.Deliver()
+	running.Go(func() { d.engine.Probes.Run(ctx) })
 	for {
 		released := d.syncing.Released() // asked for before next, so that no release is missed
 		for req, ok := q.next(d.isFree); ok; req, ok = q.next(d.isFree) {

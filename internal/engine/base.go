@@ -14,6 +14,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/disk/flock"
 	"syncd/internal/disk/fsops"
+	"syncd/internal/golive/probe"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
@@ -28,6 +29,7 @@ type base struct {
 	store   *store.Store
 	mirror  *mirror.Mirror
 	staging *staging.Area
+	notes   *probe.Notes
 	metrics *metrics.Metrics
 	running *semaphore.Weighted // of maxWork; one for each piece of work
 	active  atomic.Pointer[active]

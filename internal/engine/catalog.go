@@ -41,9 +41,11 @@ func (f *Followers) openCatalog(cfg *config.Config, served *audit.Log) {
 		return
 	}
 	f.catalog = catalog.New(catalog.Config{
-		Mirror: f.mirror, Records: f.mirror.Records, Objects: f.mirror.Objects, Store: f.store, Live: served.Live, Left: served.Left,
-		IsStaged: func(name, id string) bool { return f.staging.Get(name).ID() == id },
-		Warn:     func(message string, err error) { f.options.Log.Warn().Err(err).Msg(message) },
+		Mirror: withheld{f.mirror, f.notes}, Records: f.mirror.Records, Objects: f.mirror.Objects, Store: f.store, Live: served.Live, Left: served.Left,
+		IsStaged: func(name, id string) bool {
+			return f.staging.Get(name).ID() == id || f.notes.Of(name, id).IsWithheld()
+		},
+		Warn: func(message string, err error) { f.options.Log.Warn().Err(err).Msg(message) },
 	}, cfg.Serve.Keep)
 	f.catalog.SetKeepMax(cfg.Serve.KeepMax)
 	f.staging.Changed = f.refresh

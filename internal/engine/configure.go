@@ -15,6 +15,7 @@ import (
 	"syncd/internal/fetcher"
 	"syncd/internal/golive"
 	"syncd/internal/golive/gate"
+	"syncd/internal/golive/probe"
 	"syncd/internal/hooks"
 	"syncd/internal/host/command"
 	"syncd/internal/host/rate"
@@ -76,7 +77,7 @@ func (e *Engine) configure(cfg *config.Config) error {
 	e.audit.SetKeep(cfg.Audit.Keep)
 	e.bandwidth.Set(cfg.Transfers.Bandwidth)
 	e.Scrub.rate.Set(rate.Always(cfg.Scrub.Rate))
-	next.syncer = syncer.New(e.syncerConfig(cfg, next.source, next.id), &e.progress)
+	next.syncer = syncer.New(e.syncerConfig(cfg, next.source, next.id, next.hookRoots), &e.progress)
 	if before := e.replace(next); before != nil {
 		e.series.drop(before.config)
 		e.uploads.replace(before.publisher, next.publisher)
@@ -84,6 +85,7 @@ func (e *Engine) configure(cfg *config.Config) error {
 		e.uploads.replace(nil, next.publisher)
 	}
 	e.Hooks.start(next)
+	e.Probes.drop(next)
 	e.metrics.Reloaded(true)
 	e.warnOrphaned()
 	return nil
@@ -143,9 +145,9 @@ func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error)
 	return &connection{provider: client, files: client, close: client.Close, denials: denials}, id, nil
 }
 
-func (e *Engine) syncerConfig(cfg *config.Config, from *connection, id config.Secret) syncer.Config {
+func (e *Engine) syncerConfig(cfg *config.Config, from *connection, id config.Secret, roots *x509.CertPool) syncer.Config {
 	return syncer.Config{
-		Config:   e.treeConfig(cfg, id),
+		Config:   e.treeConfig(cfg, id, roots),
 		Provider: from.provider, Bucket: from.bucket, Directory: e.directory, Shared: e.shared,
 		Fetcher: fetcher.New(from.files, e.mirror.Objects.Partial(), fetcher.Config{
 			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: e.bandwidth,
@@ -157,12 +159,12 @@ func (e *Engine) syncerConfig(cfg *config.Config, from *connection, id config.Se
 	}
 }
 
-func (e *Engine) treeConfig(cfg *config.Config, id config.Secret) golive.Config {
+func (e *Engine) treeConfig(cfg *config.Config, id config.Secret, roots *x509.CertPool) golive.Config {
 	return golive.Config{
-		Mirror: e.mirror, Staging: e.staging, Store: e.store, Outbox: e.Hooks.outbox, Metrics: e.metrics,
+		Mirror: e.mirror, Staging: e.staging, Store: e.store, Outbox: e.Hooks.outbox, Probes: e.notes, Metrics: e.metrics,
 		Log: e.options.Log, Version: e.options.Version,
 		Source: transport.PublicURL(cfg.Source.URL), Algorithm: cfg.Source.Hash,
-		Targets: targetsOf(cfg, commandEnviron(cfg, id)), Groups: groupsOf(cfg), Views: viewsOf(cfg), Exports: Exports(cfg),
+		Targets: targetsOf(cfg, probe.Probe{Env: commandEnviron(cfg, id), Roots: roots, UserAgent: "syncd/" + e.options.Version}), Groups: groupsOf(cfg), Views: viewsOf(cfg), Exports: Exports(cfg),
 		Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved, Followers: e.Followers.keeper(),
 		Redact:    transport.NewRedactor(id.Reveal()).String,
 		Transfers: cfg.Transfers.Files, Retain: cfg.Retain, RetainFor: cfg.RetainFor, Recheck: cfg.RecheckInterval,
@@ -199,16 +201,26 @@ func Exports(cfg *config.Config) (targets []export.Target) {
 	return targets
 }
 
-func targetsOf(cfg *config.Config, environ []string) golive.Targets {
+// targetsOf returns what a configuration mirrors. surroundings has what the configuration does
+// not say about a probe; its environment is that of gates, too.
+func targetsOf(cfg *config.Config, surroundings probe.Probe) golive.Targets {
 	targets := make(golive.Targets, len(cfg.Manifests))
 	for i, m := range cfg.Manifests {
 		targets[i] = golive.Target{
 			Target:   manifest.Target{Name: m.Name, Release: m.Release, Files: filesOf(m), Filter: m.Filter},
 			Activate: policyOf(m.Activate),
-			Gate:     gate.Gate{Command: m.Gate.Command, Timeout: m.Gate.Timeout, Compare: m.Gate.Compare, Changed: m.Gate.Changed, Env: environ},
+			Gate:     gate.Gate{Command: m.Gate.Command, Timeout: m.Gate.Timeout, Compare: m.Gate.Compare, Changed: m.Gate.Changed, Env: surroundings.Env},
+			Probe:    probeOf(m.Probe, surroundings),
 		}
 	}
 	return targets
+}
+
+func probeOf(p config.Probe, surroundings probe.Probe) probe.Probe {
+	of := surroundings
+	of.Command, of.URL, of.Contains, of.Status = p.Command, p.URL, p.Contains, p.Status
+	of.Within, of.Every = p.Within, p.Every
+	return of
 }
 
 func policyOf(a config.Activation) staging.Policy {

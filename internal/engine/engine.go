@@ -57,6 +57,7 @@ type Engine struct {
 	Hooks     *Hooks
 	Scrub     *Scrub
 	Followers *Followers
+	Probes    *Probes
 
 	configuring sync.Mutex // held while a configuration is put in force
 
@@ -106,6 +107,7 @@ func newEngine(b *base) *Engine {
 	e := &Engine{base: b, bandwidth: rate.NewBudget(rate.Timetable{})}
 	e.silence = &silence{base: b, progress: &e.progress}
 	e.Hooks, e.Scrub, e.Followers = &Hooks{base: b}, newScrub(e), &Followers{base: b}
+	e.Probes = &Probes{base: b, engine: e, changed: make(chan struct{}, 1)}
 	e.retries = &retries{hooks: e.Hooks, progress: &e.progress}
 	e.uploads = uploads{b, e.Scrub.rate}
 	e.shared = syncer.NewShared()
@@ -137,6 +139,9 @@ func openError(err error) error {
 
 func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)) error {
 	if err := e.recoverTree(cfg, warn); err != nil {
+		return err
+	}
+	if err := e.Probes.open(disk); err != nil {
 		return err
 	}
 	if err := e.openState(warn); err != nil {

@@ -51,7 +51,7 @@ func (h *Hooks) open() {
 			Roots: func() *x509.CertPool { return h.active.Load().hookRoots },
 		},
 	})
-	h.outbox = outbox.New(outbox.Config{Store: h.store, DataDir: h.mirror.Dir(), Watcher: h.runner})
+	h.outbox = outbox.New(outbox.Config{Store: h.store, DataDir: h.mirror.Dir(), Watcher: h.runner, Undone: h.undone})
 }
 
 func (h *Hooks) close() {

@@ -54,6 +54,9 @@ func (s metricSet) create(cfg *config.Config) {
 		s.metrics.CreateManifest(m.Name, status.LabelValues())
 		s.metrics.Pinned(m.Name, cmp.Or(current.Records[m.Name].Orders.Pin, m.Release) != manifest.Latest)
 		status.ShowManifest(s.metrics, m.Name, current.Records[m.Name], saved[m.Name], entries[m.Name])
+		if v := s.notes.Of(m.Name, current.Records[m.Name].ID()).Verdict; v != nil && m.Probe.IsSet() {
+			s.metrics.Probed(m.Name, v.Passed, v.At)
+		}
 		status.ShowForecast(s.metrics, m.Name, saved[m.Name], s.mirror.Records.RevisionCount(m.Name), cfg.Retain)
 	}
 	for _, h := range cfg.Hooks {

@@ -10,6 +10,7 @@ import (
 	"syncd/internal/clients/origin"
 	"syncd/internal/config"
 	"syncd/internal/golive"
+	"syncd/internal/golive/probe"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
@@ -25,6 +26,7 @@ func (e *Engine) Status() (report.Status, error) {
 	progress := e.progress.Snapshot()
 	progress.StuckSince = e.silence.stuckSince()
 	s, err := readStatus(e.Config(), e.mirror, e.store, e.staging.All(), progress)
+	showProbes(&s, e.Config(), e.notes.Trials())
 	s.Exports = status.Exports(e.mirror, Exports(e.Config()), e.directory.FailedExports())
 	s.Scrub = status.Scrub(e.Scrub.Progress(), e.Config().Scrub.Schedule.IsSet())
 	if err == nil {
@@ -73,6 +75,9 @@ func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader
 		return report.Status{}, err
 	}
 	s, err := readStatus(cfg, m, state, entries, report.Progress{})
+	trials, readErr := probe.Read(m.Root())
+	err = errors.Join(err, readErr)
+	showProbes(&s, cfg, trials)
 	s.Exports = status.Exports(m, Exports(cfg), nil)
 	if state != nil && err == nil {
 		var scrub store.Scrub
@@ -96,7 +101,7 @@ func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader
 
 func readStatus(cfg *config.Config, m *mirror.Mirror, state status.StateReader, entries map[string]staging.Revision, progress report.Progress) (report.Status, error) {
 	configured := make([]status.Configured, len(cfg.Manifests))
-	blocked := golive.Blocked(targetsOf(cfg, nil), groupsOf(cfg), m.Current(), entries, time.Now())
+	blocked := golive.Blocked(targetsOf(cfg, probe.Probe{}), groupsOf(cfg), m.Current(), entries, time.Now())
 	for i, m := range cfg.Manifests {
 		configured[i] = status.Configured{Name: m.Name, Release: m.Release, Policy: policyOf(m.Activate), Grouped: len(groupsOf(cfg).Of(m.Name)) > 1, Blocked: blocked[m.Name]}
 	}

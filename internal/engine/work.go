@@ -44,7 +44,11 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 		return parts.err
 	})
 	result = parts.merged()
-	if err == nil && !req.DryRun {
+	if err != nil || req.DryRun {
+		return result, err
+	}
+	result, err = working(e, e.Probes.prove)(ctx, result)
+	if err == nil {
 		result.Upload = e.uploads.upload(ctx)
 	}
 	return result, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"syncd/internal/hooks/outbox"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
@@ -109,7 +110,7 @@ func (op *activation) addWaiting(records []mirror.Record) {
 		case e.Dropped:
 			op.stay[name] = fmt.Errorf("release %s was discarded: `syncd sync --force %s` fetches it again", e.Release, name)
 		case e.IsQuarantined():
-			op.stay[name] = fmt.Errorf("the gate refused release %s: `syncd activate --again %s` asks it again", e.Release, name)
+			op.stay[name] = fmt.Errorf("the %s refused release %s: `syncd activate --again %s` asks it again", cmp.Or(e.Verdict.Reason, refusal.Gate), e.Release, name)
 		default:
 			waits := staging.Waits(queue{op.Tree}.members(op.Groups.Of(name), entries, op.started), op.started, true)
 			op.stay[name] = fmt.Errorf("release %s stays staged: %s", e.Release, waits)

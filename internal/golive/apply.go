@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"syncd/internal/disk/space"
+	"syncd/internal/golive/probe"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/manifest/refusal"
@@ -48,6 +49,9 @@ type Proposal struct {
 	LateViews bool             // a view that cannot be made stays as it is, and holds up no manifest
 	Orphans   bool             // views that left the configuration follow, too, if they showed the same before
 	Except    []string         // manifests whose reserved space is free for the views
+
+	Stays  bool                    // what the change brings stays, whatever a probe says
+	Undone map[string]probe.Undone // revisions that the change takes back because of their probe, by manifest
 
 	Replaces bool // staged revisions of the manifests go, because something newer is served
 	Exports  export.Options
@@ -144,7 +148,7 @@ func (a *application) publish(ctx context.Context) error {
 // swap publishes the change, in a span of its own.
 func (a *application) swap(ctx context.Context) error {
 	ctx, span := tracing.Start(ctx, "publish", "")
-	made, err := a.tree.Mirror.Publish(ctx, a.outcome.Change)
+	made, err := a.makeLive(ctx)
 	var names, releases []string
 	for _, record := range a.outcome.Change.Set {
 		names, releases = append(names, record.Manifest), append(releases, string(record.Release))
@@ -154,6 +158,19 @@ func (a *application) swap(ctx context.Context) error {
 	span.SetNumber(tracing.Generation, int64(made.Number))
 	span.End(err)
 	return err
+}
+
+// makeLive publishes the change. The trials of what it brings are durable before.
+func (a *application) makeLive(ctx context.Context) (mirror.Generation, error) {
+	tried, err := trials{a}.begin()
+	if err != nil {
+		return mirror.Generation{}, err
+	}
+	made, err := a.tree.Mirror.Publish(ctx, a.outcome.Change)
+	if a.tree.Mirror.Current().Number != a.outcome.Before.Number {
+		trials{a}.went(tried)
+	}
+	return made, err
 }
 
 // isEmpty is true if nothing is left to publish. Views alone are published only by a sync,
@@ -252,7 +269,10 @@ func (a *application) follow() {
 	}
 	if a.outcome.Err == nil && a.proposal.Replaces {
 		for _, record := range a.outcome.Change.Set {
-			a.tree.forgetStaged(record.Manifest)
+			isSame := record.ID() == a.outcome.Before.Records[record.Manifest].ID() // such as when a hold ends
+			if e := a.tree.Staging.Get(record.Manifest); !isSame || !e.IsUndone() {
+				a.tree.forgetStaged(record.Manifest)
+			}
 		}
 	}
 }

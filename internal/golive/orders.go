@@ -97,7 +97,7 @@ func (op *order) Settle(o Outcome) (*Commit, error) {
 	for name := range o.Change.Orders {
 		t, e := op.target(name), op.Staging.Get(name)
 		isOther := t.Release.IsMonth() && e.Release != t.Release
-		if e.Manifest != "" && (isOther || o.After.Records[name].Orders.Skips(e.Release)) {
+		if e.Manifest != "" && !e.IsUndone() && (isOther || o.After.Records[name].Orders.Skips(e.Release)) {
 			err = errors.Join(err, op.Staging.Remove(name))
 		}
 		op.Metrics.Pinned(name, t.Release != manifest.Latest)

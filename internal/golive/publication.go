@@ -83,6 +83,9 @@ func (p *Publication) Propose(ctx context.Context) (Proposal, error) {
 	for _, c := range p.open() {
 		served, isServed := current.Records[c.Target().Name]
 		c.Recheck(served, isServed)
+		if e := t.Staging.Get(c.Target().Name); c.IsOpen() && e.IsUndone() && e.ID() == c.Record(now).ID() {
+			c.Fail(e.Verdict.Refusal())
+		}
 	}
 	if p.Whole && slices.ContainsFunc(p.Candidates, Candidate.HasFailed) {
 		for _, c := range p.open() {
@@ -249,7 +252,7 @@ func (p *Publication) noteLive(record *Commit) {
 func (p *Publication) dropWithdrawn() {
 	for _, c := range p.Candidates {
 		e := p.tree.Staging.Get(c.Target().Name)
-		if !c.IsWithdrawn() || e.Manifest == "" {
+		if !c.IsWithdrawn() || e.Manifest == "" || e.IsUndone() {
 			continue
 		}
 		p.tree.Log.Warn().Str("manifest", e.Manifest).Str("release", string(e.Release)).Msg("dropped the staged revision, because the served one is the newest again")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"syncd/internal/hooks/outbox"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -59,9 +60,12 @@ func (op *rollback) Propose(context.Context) (p Proposal, err error) {
 	}
 	current := op.Mirror.Current()
 	op.found = &goal
-	p = Proposal{Change: op.change(goal, current), Whole: true, Views: op.ConfiguredViews(), Orphans: true}
+	p = Proposal{Change: op.changeTo(goal, current, op.targets), Whole: true, Views: op.ConfiguredViews(), Orphans: true, Stays: true}
 	var unproven []mirror.Record
 	for _, r := range p.Change.Set {
+		if op.isUndone(r) {
+			return p, refusal.New(refusal.Probe, "the probe refused %s of %s, so nothing was changed: `syncd activate --again %s` tries it again", r.Release, r.Manifest, r.Manifest)
+		}
 		if !op.proven[r.Key()] {
 			unproven = append(unproven, goal.Records[r.Manifest])
 		}
@@ -93,6 +97,22 @@ func (op *rollback) Settle(o Outcome) (*Commit, error) {
 	return op.record(store.Changes{}, outbox.News{}), o.Err
 }
 
+// isUndone is true for a revision that the consumer did not work with.
+func (op *rollback) isUndone(r mirror.Record) bool {
+	e := op.Staging.Get(r.Manifest)
+	return e.IsUndone() && e.ID() == r.ID()
+}
+
+// refusedByProbe names the revisions to which no rollback leads.
+func (op *rollback) refusedByProbe() (text string) {
+	for _, t := range op.targets {
+		if e := op.Staging.Get(t.Name); e.IsUndone() {
+			text += fmt.Sprintf("; the probe refused %s of %s: `syncd activate --again %s` tries it again", e.Release, t.Name, t.Name)
+		}
+	}
+	return text
+}
+
 // goal is the requested generation; without one, the newest generation before the
 // current one that has another revision of one of the manifests.
 func (op *rollback) goal() (mirror.Generation, error) {
@@ -113,7 +133,7 @@ func (op *rollback) goal() (mirror.Generation, error) {
 		differs := slices.ContainsFunc(op.targets, func(t Target) bool {
 			then, shown := g.Records[t.Name]
 			return shown && then.ID() != current.Records[t.Name].ID()
-		})
+		}) && !slices.ContainsFunc(op.targets, func(t Target) bool { return op.isUndone(g.Records[t.Name]) })
 		if g.Number < current.Number && differs {
 			return g, nil
 		}
@@ -131,20 +151,20 @@ func (op *rollback) revisionsBefore() (mirror.Generation, error) {
 		if err != nil {
 			return mirror.Generation{}, err
 		}
-		i := slices.IndexFunc(records, func(r mirror.Record) bool { return r.ID() != current.Records[t.Name].ID() })
+		i := slices.IndexFunc(records, func(r mirror.Record) bool { return r.ID() != current.Records[t.Name].ID() && !op.isUndone(r) })
 		if i >= 0 {
 			view.Records[t.Name] = records[i]
 		}
 	}
 	if len(view.Records) == 0 {
-		return mirror.Generation{}, errors.New("nothing to go back to: no other revision is on disk")
+		return mirror.Generation{}, errors.New("nothing to go back to: no other revision is on disk" + op.refusedByProbe())
 	}
 	return view, nil
 }
 
-// change returns the change that leads to a generation. A pin goes along.
-func (op *rollback) change(goal, current mirror.Generation) (change mirror.Change) {
-	for _, t := range op.targets {
+// changeTo returns the change that leads to a generation. A pin goes along.
+func (op *command) changeTo(goal, current mirror.Generation, targets Targets) (change mirror.Change) {
+	for _, t := range targets {
 		then, shown := goal.Records[t.Name]
 		now := current.Records[t.Name]
 		if !shown || then.ID() == now.ID() {
@@ -168,7 +188,7 @@ func (op *rollback) change(goal, current mirror.Generation) (change mirror.Chang
 // holdFrom is the hold of a manifest that goes from one record to another. Going
 // forward ends a hold; a manifest that stays behind the release that it left keeps
 // the hold from there, also if the configured release or the pin changed since.
-func (op *rollback) holdFrom(t Target, now, then mirror.Record) *mirror.Hold {
+func (op *command) holdFrom(t Target, now, then mirror.Record) *mirror.Hold {
 	if hold := now.Held; hold != nil {
 		if then.Release.Newer(hold.Release) || then.Release == hold.Release && then.Revision == hold.Revision {
 			return nil

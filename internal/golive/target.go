@@ -6,17 +6,19 @@ import (
 	"strings"
 
 	"syncd/internal/golive/gate"
+	"syncd/internal/golive/probe"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report/request"
 )
 
-// Target is one manifest to mirror, and when its revisions may go live.
+// Target is one manifest to mirror, when its revisions may go live, and who says whether they work.
 type Target struct {
 	manifest.Target
 	Activate staging.Policy
 	Gate     gate.Gate
+	Probe    probe.Probe
 }
 
 // With returns the target as the operator's orders want it.
@@ -78,6 +80,9 @@ func (all Targets) find(name string) Target {
 	}
 	return Target{Target: manifest.Target{Name: name}}
 }
+
+// Probe returns the probe of a manifest.
+func (all Targets) Probe(name string) probe.Probe { return all.find(name).Probe }
 
 // Choose returns the targets with the given names, sorted; without names, all targets.
 // Unknown names are an error unless skipUnknown.

@@ -9,6 +9,7 @@ import (
 
 	"syncd/internal/disk/durable"
 	"syncd/internal/golive/gate"
+	"syncd/internal/golive/probe"
 	"syncd/internal/golive/room"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest"
@@ -43,6 +44,7 @@ type Config struct {
 	Staging *staging.Area  // of Mirror
 	Store   *store.Store
 	Outbox  *outbox.Outbox // of Store
+	Probes  *probe.Notes   // of Mirror; nil if nothing is probed
 	Metrics *metrics.Metrics
 	Log     zerolog.Logger
 	Version string // of syncd, for records
@@ -74,6 +76,7 @@ type Directory struct {
 	running Running
 	room    *room.Room
 	docket  *gate.Docket
+	probing probe.Docket
 	exports exports
 }
 
@@ -136,6 +139,7 @@ func New(cfg Config, d *Directory) *Tree {
 		Mirror: cfg.Mirror, Store: cfg.Store, Algorithm: cfg.Algorithm, Log: cfg.Log, Damaged: cfg.Metrics.VerifyFailed,
 	}), Destroyed: destroy.NewLedger(cfg.Mirror.Root(), cfg.disk())}
 	d.newest.Store(t)
+	d.probing.Overtake() // their probes may have changed
 	d.room.Configure(t.RoomConfig())
 	return t
 }
@@ -149,7 +153,7 @@ func (cfg Config) disk() *durable.Disk {
 func (t *Tree) RoomConfig() room.Config {
 	cfg := room.Config{
 		Mirror: t.Mirror, Store: t.Store, Staging: t.Staging, Inventory: t.Inventory, Log: t.Log,
-		Manifests: t.Targets.Names(), Transfers: t.Transfers, Retain: t.Retain, RetainFor: t.RetainFor, Recheck: t.Recheck,
+		Back: trying{t}.back, Manifests: t.Targets.Names(), Transfers: t.Transfers, Retain: t.Retain, RetainFor: t.RetainFor, Recheck: t.Recheck,
 	}
 	if t.Followers != nil { // a nil Followers in the other interface would not be nil
 		cfg.Followers = t.Followers

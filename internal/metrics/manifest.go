@@ -28,7 +28,7 @@ func (m *Metrics) CreateManifest(name string, values LabelValues) {
 	for _, vec := range []*prometheus.CounterVec{m.downloadBytes, m.filesDownloaded, m.verifyFailures, m.resumedBytes, m.destroyed} {
 		vec.WithLabelValues(name)
 	}
-	for _, vec := range []*prometheus.GaugeVec{m.lastCheck, m.lastSuccess, m.mirrorBytes, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil} {
+	for _, vec := range []*prometheus.GaugeVec{m.lastCheck, m.lastSuccess, m.mirrorBytes, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil, m.probeSuccess, m.probedAt} {
 		vec.WithLabelValues(name)
 	}
 }
@@ -42,7 +42,7 @@ func (m *Metrics) DropManifest(name string) {
 		vec.DeletePartialMatch(labels)
 	}
 	for _, vec := range []*prometheus.GaugeVec{
-		m.lastCheck, m.lastSuccess, m.mirrorBytes, m.state, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil,
+		m.lastCheck, m.lastSuccess, m.mirrorBytes, m.state, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil, m.probeSuccess, m.probedAt,
 	} {
 		vec.DeletePartialMatch(labels)
 	}

@@ -40,6 +40,9 @@ type Metrics struct {
 
 	stagedSince, quarantinedSince, heldUntil *prometheus.GaugeVec
 
+	probeSuccess, probedAt *prometheus.GaugeVec
+	probeDuration          prometheus.Histogram
+
 	resumedBytes  *prometheus.CounterVec
 	destroyed     *prometheus.CounterVec
 	reloadOK      prometheus.Gauge
@@ -106,12 +109,18 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 		activeSince:      gauge("active_since_timestamp_seconds", "Time when the served revision of a manifest was published.", "manifest"),
 		diskNeeded:       gauge("disk_needed_bytes", "Disk space that the last sync of a manifest needed; 0 once it is done.", "manifest"),
 		stagedSince:      gauge("staged_since_timestamp_seconds", "Time since when a revision of a manifest is staged, so that it waits to go live; 0 for none.", "manifest"),
-		quarantinedSince: gauge("quarantined_since_timestamp_seconds", "Time when the gate refused the revision of a manifest that is in quarantine; 0 for none.", "manifest"),
+		quarantinedSince: gauge("quarantined_since_timestamp_seconds", "Time when the gate or the probe refused the revision of a manifest that is in quarantine; 0 for none.", "manifest"),
 		heldUntil:        gauge("held_until_timestamp_seconds", "End of the hold of a manifest by `syncd hold`; 0 without one.", "manifest"),
 		expected:         gauge("release_expected_timestamp_seconds", "Time when the release after the newest one of a manifest is due, by past releases; 0 while that is unknown.", "manifest"),
 		forecast:         gauge("disk_forecast_bytes", "Disk space that the next three releases of a manifest will probably take at most, beyond what pruning frees; 0 while that is unknown.", "manifest"),
 		destroyed:        counter("destroyed_bytes_total", "Size of the contents that were destroyed for good, without those that another revision shares.", "manifest"),
-		resumedBytes:     counter("resumed_bytes_total", "Bytes that a resumed download did not transfer again.", "manifest"),
+		probeSuccess:     gauge("probe_success", "1 when the consumer of a manifest passed its last probe, else 0. See the time of the last probe.", "manifest"),
+		probedAt:         gauge("probe_last_timestamp_seconds", "Time of the last probe of the consumer of a manifest; 0 for never.", "manifest"),
+		probeDuration: factory.NewHistogram(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "probe_duration_seconds", Help: "Time from a swap to the verdict of the probe.",
+			Buckets: []float64{0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 900, 3600},
+		}),
+		resumedBytes: counter("resumed_bytes_total", "Bytes that a resumed download did not transfer again.", "manifest"),
 
 		viewState:    gauge("view_state", "State of a view after its last sync: 1 for in_sync, refused, failed or pending, 0 for the others.", "view", "state"),
 		exportState:  gauge("export_state", "State of the exported folder of a view: 1 for in_sync, behind, refused, failed or pending, 0 for the others.", "view", "state"),

@@ -60,7 +60,7 @@ func (s Status) Headline() string {
 // urgency orders manifests for the headline, the most urgent highest.
 func urgency(m ManifestStatus) int {
 	switch {
-	case m.State == StateFailed, m.State == StateRefused, m.State == StateQuarantined:
+	case m.State == StateFailed, m.State == StateRefused, m.State == StateQuarantined, m.Probe != nil && m.Probe.State == ProbeFailed:
 		return 5
 	case m.State == StateSyncing:
 		return 4
@@ -98,15 +98,15 @@ func (e explanation) sentence() string {
 	case e.CoolingUntil != nil && e.now.Before(*e.CoolingUntil):
 		return joined("cooling down"+e.when("until", *e.CoolingUntil)+", as the provider asked", e.serving(), e.lastError())
 	case e.State == StateQuarantined:
-		return joined(e.error(), fmt.Sprintf("release %s stays in quarantine until `syncd activate --again %s` or another revision", e.Failing, e.Name), e.serving(), e.next())
+		return joined(e.error(), fmt.Sprintf("release %s stays in quarantine until `syncd activate --again %s` or another revision", e.Failing, e.Name), e.serving(), e.probed(), e.next())
 	case e.State == StateRefused:
 		return joined(fmt.Sprintf("refused%s because %s", space(e.Failing), inWords(refusal.Reason(e.Reason)))+around(" (", e.error(), ")"), e.serving(), e.next())
 	case e.State == StateFailed:
 		return joined("the last sync"+of(e.Failing)+" failed"+around(": ", e.error(), ""), e.silent(), e.serving(), e.next())
 	case e.State == StateHeld:
-		return joined(e.held(), e.next())
+		return joined(e.held(), e.probed(), e.next())
 	case e.State == StateStaged:
-		return joined(fmt.Sprintf("%s is staged%s and %s", e.Staged.Release, e.when("since", e.Staged.Since), e.goesLive()), e.serving(), e.next())
+		return joined(fmt.Sprintf("%s is staged%s and %s", e.Staged.Release, e.when("since", e.Staged.Since), e.goesLive()), e.serving(), e.probed(), e.next())
 	case e.State == StatePending && e.Destroyed != nil:
 		return joined("nothing is served yet", e.destroyed(), e.next())
 	case e.State == StatePending && e.Discarded != "":
@@ -233,7 +233,23 @@ func (e explanation) upToDate() string {
 	if isDiscarded {
 		discarded = e.discarded()
 	}
-	return joined(strings.TrimPrefix(text, ", "), discarded, e.destroyed(), e.late(), e.next())
+	return joined(strings.TrimPrefix(text, ", "), e.probed(), discarded, e.destroyed(), e.late(), e.next())
+}
+
+// probed says what the consumer said of the served revision, unless all is well.
+func (e explanation) probed() string {
+	switch p := e.Probe; {
+	case p == nil || p.State == ProbeProven:
+		return ""
+	case p.State == ProbePending:
+		return fmt.Sprintf("the probe asks whether the consumer works with %s%s", p.Release, e.when("until", *p.Until))
+	case e.brief:
+		return fmt.Sprintf("the consumer does not work with %s", p.Release)
+	case p.Undone != "":
+		return fmt.Sprintf("the consumer does not work with %s either: %s", p.Release, p.Error)
+	default:
+		return fmt.Sprintf("the consumer does not work with %s: %s", p.Release, p.Error)
+	}
 }
 
 // delisted says that only this host still has the wanted release.
@@ -379,6 +395,8 @@ func inWords(reason refusal.Reason) string {
 		return "the response of the provider has an unexpected shape"
 	case refusal.Gate:
 		return "the gate did not pass it"
+	case refusal.Probe:
+		return "the consumer did not work with it"
 	case refusal.Insecure:
 		return "the connection would not be encrypted"
 	}

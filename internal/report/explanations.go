@@ -8,7 +8,7 @@ type Explanation struct {
 	Name        string               `json:"name"` // of the view for an export; "" for scrub and publish
 	State       string               `json:"state,omitempty"`
 	Explanation string               `json:"explanation"`
-	Quarantined *QuarantinedRevision `json:"quarantined,omitempty"` // the revision that the gate refused; nil for none
+	Quarantined *QuarantinedRevision `json:"quarantined,omitempty"` // the revision that the gate or the probe refused; nil for none
 }
 
 // Explanations returns a sentence for each manifest, or for the named ones, and without

@@ -9,11 +9,13 @@ type StagedRevision struct {
 	Since    time.Time `json:"since"`
 }
 
-// QuarantinedRevision is complete on disk and was refused by the gate.
+// QuarantinedRevision is complete on disk and was refused by the gate, or by the probe after
+// it went live.
 type QuarantinedRevision struct {
 	StagedRevision
+	Reason      string    `json:"reason"` // gate or probe
 	RefusedAt   time.Time `json:"refused_at"`
 	Error       string    `json:"error"`
-	Lines       []string  `json:"lines"`       // the last ones of the gate's output
+	Lines       []string  `json:"lines"`       // the last ones of the output, or of the consumer's answer
 	Differences []string  `json:"differences"` // the first ones, if outputs were compared
 }

@@ -19,7 +19,7 @@ const (
 	StatePending State = "pending" // nothing is served yet, and nothing has failed
 
 	StateStaged      State = "staged"      // a new revision is complete and waits to go live
-	StateQuarantined State = "quarantined" // the gate refused a new revision
+	StateQuarantined State = "quarantined" // the gate or the probe refused a new revision
 
 	StateOrphaned State = "orphaned" // served, although it left the configuration
 )
@@ -62,7 +62,8 @@ type ManifestStatus struct {
 	Error     string     `json:"error"`
 
 	Staged      *StagedRevision      `json:"staged"`      // waits to go live; null for nothing
-	Quarantined *QuarantinedRevision `json:"quarantined"` // refused by the gate; null for nothing
+	Quarantined *QuarantinedRevision `json:"quarantined"` // refused by the gate or the probe; null for nothing
+	Probe       *ProbeStatus         `json:"probe"`       // of the served revision; null if it has none
 	Grouped     bool                 `json:"-"`           // the configuration has it in a group with others
 	Blocked     string               `json:"-"`           // why not even `syncd activate` gets what is staged live; "" if it does
 	OpensAt     *time.Time           `json:"opens_at"`    // when what is staged goes live by itself; null for `syncd activate` only

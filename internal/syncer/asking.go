@@ -14,6 +14,7 @@ import (
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/destroy"
 	"syncd/internal/mirror/inventory"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 )
 
@@ -216,6 +217,9 @@ func (a asking) compare(found *listed) error {
 		a.job.withdrawn = true
 		return unchanged()
 	case !a.req.Force && a.holdKeeps(found.files):
+		if e := a.staged(found.files); a.req.Demand && e.IsUndone() { // who asks hears why
+			return repeated(report.Refused, e.Verdict.Refusal())
+		}
 		return unchanged()
 	}
 	return a.compareStaged(found.files)
@@ -260,9 +264,8 @@ func (a asking) holdKeeps(files []manifest.File) bool {
 // compareStaged ends the job when the staged revision has the expected digests, and no
 // gate must run.
 func (a asking) compareStaged(files []manifest.File) error {
-	j := a.job
-	e := a.cfg.Staging.Get(j.target.Name)
-	if e.Release != j.release || e.Expected != manifest.Fingerprint(files) {
+	j, e := a.job, a.staged(files)
+	if e.Manifest == "" {
 		return nil
 	}
 	switch verdict := e.Judged(j.target.Gate.Identity(), j.active.ID()); {
@@ -271,9 +274,18 @@ func (a asking) compareStaged(files []manifest.File) error {
 	case e.Dropped, e.Passes(j.target.Gate.Identity(), j.active.ID()):
 		return unchanged()
 	case verdict != nil:
-		return repeated(report.Refused, refusal.New(refusal.Gate, "%s", verdict.Error))
+		return repeated(report.Refused, verdict.Refusal())
 	}
 	return nil
+}
+
+// staged is what is staged of the manifest, if it has the expected digests.
+func (a asking) staged(files []manifest.File) staging.Revision {
+	e := a.cfg.Staging.Get(a.job.target.Name)
+	if e.Release != a.job.release || e.Expected != manifest.Fingerprint(files) {
+		return staging.Revision{}
+	}
+	return e
 }
 
 // takeLocked takes everything from the lock file.

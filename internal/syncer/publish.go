@@ -130,7 +130,7 @@ func (r *run) judge(ctx context.Context, j *job) {
 	span.End(err)
 	switch {
 	case ctx.Err() != nil:
-	case refusal.ReasonOf(err) == refusal.Gate && !asked: // hooks were told
+	case (refusal.ReasonOf(err) == refusal.Gate || refusal.ReasonOf(err) == refusal.Probe) && !asked: // hooks were told
 		j.finish(repeated(report.Refused, err))
 	case err != nil:
 		j.finish(err)

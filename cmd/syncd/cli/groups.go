@@ -16,7 +16,7 @@ type Group struct {
 // the same ones.
 func Groups() []Group {
 	return []Group{
-		{"Every day", []string{"status", "explain", "history", "sync", "rollback", "verify", "doctor", "config", "manifests", "files"}},
+		{"Every day", []string{"status", "explain", "history", "sync", "rollback", "probe", "verify", "doctor", "config", "manifests", "files"}},
 		{"Decide what is served", []string{"activate", "pin", "unpin", "hold", "skip", "forget"}},
 		{"Get from the provider", []string{"releases", "get", "call"}},
 		{"Look closer", []string{"readers", "served", "deliveries", "healthcheck"}},

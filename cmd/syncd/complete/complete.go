@@ -51,6 +51,7 @@ var argumentsOf = map[string]arguments{
 	"manifests":           one(of(allReleases)),
 	"map":                 one(of(manifests)),
 	"pin":                 one(of(configured), of(releasesOf)),
+	"probe":               many(of(configured)),
 	"releases":            one(of(manifests)),
 	"rollback":            one(of(earlier)),
 	"serve release":       one(of(allReleases)),

@@ -35,6 +35,7 @@ var (
 	SyncLocked       = Work[request.Sync, report.Sync]{task("/sync/locked", maxLocked)} // Sync for a request with a lock file
 	Rollback         = Work[request.Rollback, report.Sync]{task("/rollback", maxRequest)}
 	Activate         = Work[request.Activate, report.Sync]{task("/activate", maxRequest)}
+	Probe            = Work[request.Probe, report.Probes]{task("/probe", maxRequest)}
 	Order            = Work[request.Order, report.Sync]{task("/order", maxRequest)}
 	Forget           = Work[request.Forget, report.Sync]{task("/forget", maxRequest)}
 	Upload           = Work[request.Upload, report.Upload]{task("/publish", maxRequest)}

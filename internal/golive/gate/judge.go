@@ -9,7 +9,6 @@ import (
 
 	"syncd/internal/disk/space"
 	"syncd/internal/host/claims"
-	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
@@ -66,7 +65,7 @@ func (j Judge) Decide(ctx context.Context, c Case, again bool) (asked bool, err 
 		return false, nil
 	}
 	if known := entry.Judged(c.Gate.Identity(), c.Served); known != nil && (known.Passed || !again || known != c.Staged.Verdict) {
-		return false, refusedBy(*known)
+		return false, known.Refusal()
 	}
 	if err := j.gates.Acquire(ctx, 1); err != nil {
 		return false, context.Cause(ctx)
@@ -83,7 +82,7 @@ func (j Judge) Decide(ctx context.Context, c Case, again bool) (asked bool, err 
 	if _, err := j.Staging.Judge(entry, verdict); err != nil {
 		return false, err
 	}
-	return true, refusedBy(verdict)
+	return true, verdict.Refusal()
 }
 
 func (j Judge) verdict(c Case, found Finding) staging.Verdict {
@@ -95,13 +94,6 @@ func (j Judge) verdict(c Case, found Finding) staging.Verdict {
 		verdict.Against = c.Served
 	}
 	return verdict
-}
-
-func refusedBy(v staging.Verdict) error {
-	if v.Passed {
-		return nil
-	}
-	return refusal.New(refusal.Gate, "%s", v.Error)
 }
 
 func (j Judge) oneLines(lines []string) []string {

@@ -131,6 +131,7 @@ func (r *Room) retention(ctx context.Context) (keep mirror.Retention, partials m
 	if err := r.cfg().Staging.Retain(&keep); err != nil {
 		return keep, nil, err
 	}
+	keep.Staged = append(keep.Staged, r.cfg().Back()...)
 	objects, err := r.cfg().Inventory.Identify(ctx, unnamed)
 	if err != nil {
 		return keep, nil, err

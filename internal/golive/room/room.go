@@ -52,7 +52,10 @@ type Config struct {
 	Staging   *staging.Area
 	Inventory Inventory
 	Followers Followers // nil if this host serves no others
-	Log       zerolog.Logger
+
+	// Back returns the revisions that a rollback by itself may go back to.
+	Back func() []mirror.Record
+	Log  zerolog.Logger
 
 	Manifests []string      // configured ones; those that left want nothing
 	Views     []layout.View // without maps

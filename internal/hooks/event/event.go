@@ -22,11 +22,12 @@ const (
 	Republished Kind = "republished"
 	Damaged     Kind = "damaged"
 	Destroyed   Kind = "destroyed"
+	Proven      Kind = "proven"
 )
 
 // Kinds returns every event, in the order of the documents.
 func Kinds() []Kind {
-	return []Kind{Staged, Activated, RolledBack, Refused, Failed, Retrying, Stale, Recovered, Republished, Damaged, Destroyed}
+	return []Kind{Staged, Activated, RolledBack, Refused, Failed, Retrying, Stale, Recovered, Republished, Damaged, Destroyed, Proven}
 }
 
 // Event is something that happened to a manifest.
@@ -49,6 +50,7 @@ type Data struct {
 	Host       string `json:"host"`
 	Error      string `json:"error"`
 	Reason     string `json:"reason"`
+	Cause      string `json:"cause,omitempty"` // of rolled_back: "probe", or absent for a rollback by hand
 }
 
 // maxError limits an error text, which may quote the provider, in bytes.

@@ -36,6 +36,10 @@ type Config struct {
 	Store   *store.Store
 	DataDir string
 	Watcher Watcher // nil for none
+
+	// Undone says why a served revision took the place of another one: what the consumer said
+	// of that. "" if it did not go live for this. Nil for never.
+	Undone func(manifest, id string) string
 }
 
 // Outbox adds events. Safe for concurrent use.
@@ -149,6 +153,21 @@ func (o *Outbox) Problem(kind event.Kind, about, served mirror.Record, generatio
 	data := o.data(about, generation)
 	data.Previous, data.Error, data.Reason = served.Revision, problem, reason
 	return event.New(kind, time.Now().UTC(), data)
+}
+
+// Proven returns the event for a served manifest whose consumer works with what went live.
+func (o *Outbox) Proven(served mirror.Record, previous string, generation int) event.Event {
+	data := o.data(served, generation)
+	data.Previous = previous
+	return event.New(event.Proven, time.Now().UTC(), data)
+}
+
+// undone is Config.Undone.
+func (o *Outbox) undone(record mirror.Record) string {
+	if o.cfg.Undone == nil || record.Manifest == "" {
+		return ""
+	}
+	return o.cfg.Undone(record.Manifest, record.ID())
 }
 
 // Recovered returns the event for a served manifest whose trouble is over.

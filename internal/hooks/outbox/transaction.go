@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"syncd/internal/hooks/event"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/store"
 )
@@ -57,6 +58,11 @@ func (t *transaction) compare(name string, before, now store.Notified) error {
 		if kind != event.Recovered {
 			data.Previous = before.Revision
 		}
+		if kind == event.RolledBack {
+			if why := t.outbox.undone(record); why != "" {
+				data.Cause, data.Reason, data.Error = string(refusal.Probe), string(refusal.Probe), why
+			}
+		}
 		if err := t.add(event.New(kind, t.now, data)); err != nil {
 			return err
 		}
@@ -79,7 +85,7 @@ func (t *transaction) compare(name string, before, now store.Notified) error {
 func (t *transaction) kindsOf(record mirror.Record, before, now store.Notified) (kinds []event.Kind) {
 	isNew := record.Manifest != "" && (before.Release != now.Release || before.Revision != now.Revision)
 	switch {
-	case isNew && record.Held != nil && before.Revision != "":
+	case isNew && (record.Held != nil || t.outbox.undone(record) != "") && before.Revision != "":
 		kinds = append(kinds, event.RolledBack)
 	case isNew:
 		if before.Release == now.Release && slices.Contains(t.news.Republished, record.Manifest) {

@@ -23,11 +23,12 @@ const (
 	BadShape     Reason = "bad_shape"
 	Insecure     Reason = "insecure"
 	Gate         Reason = "gate"
+	Probe        Reason = "probe"
 )
 
 // Reasons returns every reason, in the order of the contract.
 func Reasons() []Reason {
-	return []Reason{HashMismatch, BadName, BadRelease, PathClash, Empty, Shrink, Downgrade, NoSpace, TooLarge, BadShape, Insecure, Gate}
+	return []Reason{HashMismatch, BadName, BadRelease, PathClash, Empty, Shrink, Downgrade, NoSpace, TooLarge, BadShape, Insecure, Gate, Probe}
 }
 
 // Error is a refusal: a reason for programs and a cause for people.

@@ -61,6 +61,12 @@ type Hold struct {
 // ID names the revision's directory.
 func (r Record) ID() string { return string(r.Release) + "-" + r.Revision }
 
+// SplitID returns the release and the revision of an ID.
+func SplitID(id string) (release manifest.Release, revision string) {
+	at := max(strings.LastIndexByte(id, '-'), 0)
+	return manifest.Release(id[:at]), strings.TrimPrefix(id[at:], "-")
+}
+
 // Key is the path of the revision below `revisions`.
 func (r Record) Key() string { return filepath.Join(r.Manifest, r.ID()) }
 

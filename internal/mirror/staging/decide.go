@@ -1,10 +1,12 @@
 package staging
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 )
 
 // Window is a time that recurs, in which revisions may go live.
@@ -98,7 +100,7 @@ func (m Member) waits(newest manifest.Release, now time.Time, asked bool) string
 func (m Member) behind(release, newest manifest.Release) string {
 	switch {
 	case m.Staged.IsQuarantined() && !m.Staged.Dropped:
-		return "the gate refused " + m.Name
+		return fmt.Sprintf("the %s refused %s", cmp.Or(m.Staged.Verdict.Reason, refusal.Gate), m.Name)
 	case release == "":
 		return m.Name + " has no data yet"
 	case m.Setting != manifest.Latest || newest == "" || release == newest:

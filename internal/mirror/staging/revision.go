@@ -1,9 +1,11 @@
 package staging
 
 import (
+	"cmp"
 	"time"
 
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 )
 
@@ -32,6 +34,18 @@ type Verdict struct {
 	Error       string    `json:"error,omitempty"`
 	Lines       []string  `json:"lines,omitempty"`       // the last ones of the command's output
 	Differences []string  `json:"differences,omitempty"` // the first ones, if outputs were compared
+
+	// Reason is that of the refusal, "" for the gate's. A refusal of the probe counts
+	// whatever the gate says: the revision has been live.
+	Reason refusal.Reason `json:"reason,omitempty"`
+}
+
+// Refusal is the verdict as an error, nil if it passed.
+func (v Verdict) Refusal() error {
+	if v.Passed {
+		return nil
+	}
+	return refusal.New(cmp.Or(v.Reason, refusal.Gate), "%s", v.Error)
 }
 
 // ID names the revision's directory.
@@ -49,8 +63,11 @@ func Of(record mirror.Record, views []mirror.View, now time.Time) Revision {
 	return e
 }
 
-// IsQuarantined is true after a gate refused the revision.
+// IsQuarantined is true after a gate or a probe refused the revision.
 func (e Revision) IsQuarantined() bool { return e.Verdict != nil && !e.Verdict.Passed }
+
+// IsUndone is true for a revision that was live, and that the consumer did not work with.
+func (e Revision) IsUndone() bool { return e.IsQuarantined() && e.Verdict.Reason == refusal.Probe }
 
 // IsStaged is true for a revision that may go live, now or later.
 func (e Revision) IsStaged() bool { return e.Manifest != "" && !e.Dropped && !e.IsQuarantined() }
@@ -66,6 +83,9 @@ func (e Revision) IsLeft(terms string, gate Gate) bool {
 // changed, or compares with another revision now, must run again.
 func (e Revision) Judged(gate Gate, served string) *Verdict {
 	v := e.Verdict
+	if e.IsUndone() {
+		return v
+	}
 	if v == nil || v.Gate != gate.ID || gate.Compares && v.Against != served {
 		return nil
 	}

@@ -44,6 +44,7 @@ const (
 	TriggerActivate = "activate"
 	TriggerDiscard  = "discard"
 	TriggerWindow   = "window" // the time opened in which staged revisions go live
+	TriggerProbe    = "probe"  // the consumer does not work with what went live
 	TriggerPin      = "pin"
 	TriggerUnpin    = "unpin"
 	TriggerHold     = "hold"
@@ -55,6 +56,11 @@ const (
 type Rollback struct {
 	Generation int      `json:"generation,omitempty"` // 0 for the one before the current
 	Manifests  []string `json:"manifests,omitempty"`  // empty for all
+}
+
+// Probe asks the consumers of what is served, once.
+type Probe struct {
+	Manifests []string `json:"manifests,omitempty"` // empty for all that have a probe
 }
 
 // Upload asks to publish what is served to object storage.

@@ -1,6 +1,9 @@
 package status
 
 import (
+	"cmp"
+
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 )
@@ -13,7 +16,7 @@ func Staged(e staging.Revision) *report.StagedRevision {
 	return &report.StagedRevision{Release: string(e.Release), Revision: e.Revision, Since: e.Since}
 }
 
-// quarantinedOf returns the revision that the gate refused, nil for none.
+// quarantinedOf returns the revision that the gate or the probe refused, nil for none.
 func quarantinedOf(e staging.Revision) *report.QuarantinedRevision {
 	if e.Dropped || !e.IsQuarantined() {
 		return nil
@@ -21,6 +24,6 @@ func quarantinedOf(e staging.Revision) *report.QuarantinedRevision {
 	v := e.Verdict
 	return &report.QuarantinedRevision{
 		StagedRevision: report.StagedRevision{Release: string(e.Release), Revision: e.Revision, Since: e.Since},
-		RefusedAt:      v.At, Error: v.Error, Lines: append([]string{}, v.Lines...), Differences: append([]string{}, v.Differences...),
+		Reason:         string(cmp.Or(v.Reason, refusal.Gate)), RefusedAt: v.At, Error: v.Error, Lines: append([]string{}, v.Lines...), Differences: append([]string{}, v.Differences...),
 	}
 }

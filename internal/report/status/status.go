@@ -129,7 +129,7 @@ func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e 
 	}
 	m.UnreachableSince = unreachableSince(saved.Failure, progress)
 	if m.State == report.StateQuarantined {
-		m.Error, m.Reason, m.Failing, m.RetryAt = m.Quarantined.Error, string(refusal.Gate), string(e.Release), nil
+		m.Error, m.Reason, m.Failing, m.RetryAt = m.Quarantined.Error, m.Quarantined.Reason, string(e.Release), nil
 	}
 	return m
 }

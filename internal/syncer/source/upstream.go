@@ -66,10 +66,10 @@ func (q *Question) state(s rings.State) rings.State {
 		s.Release, s.Revision = q.Served.Release, q.Served.Revision
 	}
 	failure := q.Saved.Failure
-	isGate := failure == nil || failure.Reason == string(refusal.Gate)
+	isKept := failure == nil || failure.Reason == string(refusal.Gate) || failure.Reason == string(refusal.Probe)
 	switch {
-	case isGate && q.Staged.IsQuarantined():
-		s.Refused, s.RefusedRevision, s.Reason, s.Attempts = q.Staged.Release, q.Staged.Revision, string(refusal.Gate), 1
+	case isKept && q.Staged.IsQuarantined():
+		s.Refused, s.RefusedRevision, s.Reason, s.Attempts = q.Staged.Release, q.Staged.Revision, string(cmp.Or(q.Staged.Verdict.Reason, refusal.Gate)), 1
 	case failure != nil && failure.Release != "":
 		s.Refused, s.Reason, s.Attempts = manifest.Release(failure.Release), cmp.Or(failure.Reason, rings.ReasonFailed), failure.Count
 	}

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -23,6 +24,8 @@ func PrintStatus(w io.Writer, s report.Status) error {
 			fmt.Fprintf(w, "\n%s: %s\n", m.Name, m.Explanation)
 		case m.Error != "" && m.Error != s.Damage:
 			fmt.Fprintf(w, "\n%s: %s\n", m.Name, m.Error)
+		case m.Probe != nil && m.Probe.State != report.ProbeProven:
+			fmt.Fprintf(w, "\n%s: %s\n", m.Name, m.Explanation)
 		}
 	}
 	if s.Scrub != nil {
@@ -188,7 +191,7 @@ func printQuarantine(w io.Writer, q *report.QuarantinedRevision) {
 		fmt.Fprintf(w, "  %s\n", line)
 	}
 	for _, line := range q.Lines {
-		fmt.Fprintf(w, "  gate: %s\n", line)
+		fmt.Fprintf(w, "  %s: %s\n", cmp.Or(q.Reason, "gate"), line)
 	}
 }
 
