@@ -30,7 +30,7 @@ var floors = [][]string{
 	{"get", "hooks", "report"},
 	{"fetcher", "mirror"},
 	{"clients", "httpserver", "store", "verify"},
-	{"host"},
+	{"changes", "host"},
 	{"disk"},
 	{"manifest", "metrics"},
 	{"emulator"},
