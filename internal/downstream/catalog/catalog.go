@@ -137,7 +137,9 @@ func (c *Catalog) rebuildLocked() {
 			}
 		}
 	}
-	c.snapshot.Store(b.snapshot())
+	now := b.snapshot()
+	c.snapshot.Store(now)
+	c.warnOfMixed(before, now)
 }
 
 // earlier returns a revision that is no longer served; nil if it is to be left out.

@@ -296,12 +296,29 @@ func TestASnapshotStaysAsItIs(t *testing.T) {
 
 func TestOfTwoManifestsWithTheSameReferenceTheLaterCounts(t *testing.T) {
 	w := start(t)
+	w.warns = true
+	mixed := func(name string) bool {
+		t.Helper()
+		snapshot := w.catalog.Snapshot()
+		r, err := snapshot.Manifest(name, "latest", nil)
+		w.must(err)
+		_, mixed := snapshot.Mixed(r, nil)
+		return mixed
+	}
 	a := w.record("a", "2026.10", files{october: "first"})
 	w.publish(a)
+	equal(t, "alone", mixed("a"), false)
 	time.Sleep(time.Millisecond)
 	w.publish(w.record("b", "2026.10", files{october: "second"}))
 	equal(t, "content", w.content(october), "second")
+	equal(t, "the earlier one", mixed("a"), true)
+	equal(t, "the later one", mixed("b"), false)
 	time.Sleep(time.Millisecond)
 	w.publish(a)
 	equal(t, "after the other came into service again", w.content(october), "first")
+	equal(t, "the earlier one, again", mixed("a"), false)
+	equal(t, "the later one, again", mixed("b"), true)
+	w.publish(w.record("b", "2026.10", files{october: "first"}))
+	equal(t, "the same bytes", mixed("a") || mixed("b"), false)
+	equal(t, "warnings", len(w.warnings), 2)
 }

@@ -38,6 +38,8 @@ type world struct {
 	audit     *audit.Log
 	staged    map[string]bool
 	catalog   *catalog.Catalog
+	warns     bool // and may
+	warnings  []string
 }
 
 func start(t *testing.T) *world {
@@ -69,7 +71,11 @@ func (w *world) open() {
 		},
 		Left:     log.Left,
 		IsStaged: func(name, id string) bool { return w.staged[catalog.Key(name, id)] },
-		Warn:     func(message string, err error) { w.Errorf("%s: %v", message, err) },
+		Warn: func(message string, err error) {
+			if w.warnings = append(w.warnings, message); !w.warns {
+				w.Errorf("%s: %v", message, err)
+			}
+		},
 	}, w.keep)
 	w.catalog.Rebuild()
 	m.Served = func(g mirror.Generation) {

@@ -30,6 +30,7 @@ type Snapshot struct {
 	served    map[*Revision]bool
 	rank      map[*Revision]int // a lower one goes first
 	listed    map[*Revision]bool
+	shared    map[*Revision][]*file // those with other bytes in another manifest
 }
 
 // shelf holds the revisions of one manifest.
@@ -44,6 +45,7 @@ func (b *builder) snapshot() *Snapshot {
 	s := &Snapshot{
 		index: b.index, manifests: map[string]*shelf{}, byKey: map[string]*Revision{},
 		served: map[*Revision]bool{}, rank: map[*Revision]int{}, listed: map[*Revision]bool{},
+		shared: map[*Revision][]*file{},
 	}
 	served, earlier := b.all[:b.nServed], b.all[b.nServed:]
 	for _, group := range [][]*Revision{served, earlier} {
@@ -66,6 +68,7 @@ func (b *builder) snapshot() *Snapshot {
 	for _, shelf := range s.manifests {
 		shelf.arrange(s.listed)
 	}
+	s.findShared()
 	return s
 }
 

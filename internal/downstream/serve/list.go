@@ -22,10 +22,11 @@ import (
 func (c *call) manifestReleases() {
 	var releases []manifest.Release
 	var contents []string
+	var newest *catalog.Revision
 	if len(c.args) == 1 {
 		c.polls(c.args[0])
 		for _, r := range c.snapshot.Shown(c.args[0], c.sees()) {
-			releases, contents = append(releases, r.Release), append(contents, r.Content())
+			releases, contents, newest = append(releases, r.Release), append(contents, r.Content()), r
 		}
 	}
 	c.private()
@@ -33,7 +34,19 @@ func (c *call) manifestReleases() {
 		c.a.notFound("invalidManifest", "manifest")
 		return
 	}
-	c.replyIfChanged(releases, contents)
+	c.replyIfChanged(releases, contents, newest)
+}
+
+// isMixed answers 409 for a revision that the follower would get with a file of another
+// manifest.
+func (c *call) isMixed(r *catalog.Revision) bool {
+	instead, mixed := c.snapshot.Mixed(r, c.sees())
+	if mixed {
+		c.a.Header().Del("ETag")
+		c.a.problem(http.StatusConflict, typeProblem("mixedRevisions", instead.Reference().String()+" has other bytes in "+r.Manifest+" than in "+
+			instead.Revision.Manifest+", and a follower gets one of them: this goes on when the upstream has the same in both."))
+	}
+	return mixed
 }
 
 // polls notes that the follower asked about a manifest, before the answer depends on it. The
@@ -80,19 +93,20 @@ func (c *call) fileReleases() {
 		c.a.noFile()
 		return
 	}
-	c.replyIfChanged(releases, contents)
+	c.replyIfChanged(releases, contents, nil)
 }
 
 // replyIfChanged sends a list of releases, or 304 when If-None-Match names its ETag. The ETag
-// also follows the contents of the releases: other bytes are news to a follower.
-func (c *call) replyIfChanged(releases []manifest.Release, contents []string) {
+// also follows the contents of the releases: other bytes are news to a follower. newest is
+// what the follower would take, nil for a single file.
+func (c *call) replyIfChanged(releases []manifest.Release, contents []string, newest *catalog.Revision) {
 	items := make([]string, len(releases))
 	for i, r := range releases {
 		items[i] = string(r)
 	}
 	body := c.format.list(items)
 	sum := sha256.Sum256(append(slices.Clone(body), strings.Join(contents, "\x00")...))
-	if !c.isUnchanged(fmt.Sprintf(`"%x"`, sum[:12])) {
+	if !c.isUnchanged(fmt.Sprintf(`"%x"`, sum[:12])) && !c.isMixed(newest) {
 		c.a.reply(http.StatusOK, c.format.contentType, body)
 	}
 }
@@ -120,7 +134,7 @@ func (c *call) manifest() {
 	c.polls(c.args[1])
 	c.private()
 	revision, ok := c.revision(c.args[1], c.args[0])
-	if !ok {
+	if !ok || c.isMixed(revision) {
 		return
 	}
 	if !c.asked(revision) {

@@ -105,6 +105,50 @@ func TestReplacedBytesOfAStoppedReleaseReachLaterRingsOnlyThroughTheFirst(t *tes
 	}
 }
 
+// A path names a file and no manifest. While two manifests have different bytes of one, a
+// follower would mix them to a revision that was live nowhere.
+func TestAFollowerMixesNoManifestsThatShareAFile(t *testing.T) {
+	e := startProvider(t)
+	publish := func(text string) {
+		shared := emulator.File{Name: "shared", Content: emulator.Text(text)}
+		e.SetManifest("data", "2026.10", emulator.File{Name: "a", Content: emulator.Text("a " + text)}, shared)
+		e.SetManifest("more", "2026.10", emulator.File{Name: "b", Content: emulator.Text("b " + text)}, shared)
+	}
+	publish("first")
+	main := startHost(t, e, entry("data"), entry("more"))
+	u := startUpstream(t, main.engine.Followers.Catalog(), nil)
+	f := follow(t, e, u, followerID, entry("data"))
+	f.entries(entry("data"), entry("more"))
+	wants := func(what, data, more string) {
+		t.Helper()
+		for path, want := range map[string]string{"data/a": "a " + data, "data/shared": data, "more/b": "b " + more, "more/shared": more} {
+			if got := f.content(path); got != want {
+				t.Errorf("%s: %s has %q, want %q", what, path, got, want)
+			}
+		}
+	}
+	demand := func(h *host, force bool) { // which may fail
+		_, err := operation.Sync.Do(h.Context(), h.engine.Operations(), request.Sync{Demand: true, Force: force, Trigger: request.TriggerCommand})
+		must(t, err)
+	}
+	main.sync()
+	f.sync()
+	wants("first", "first", "first")
+	publish("second")
+	gated := entry("more")
+	gated.Gate = config.Gate{Command: []string{"false"}, Timeout: time.Minute}
+	main.entries(entry("data"), gated)
+	demand(main, false)
+	demand(f, false)
+	wants("one is refused", "second", "first")
+	f.poll()
+	wants("a poll without news", "second", "first")
+	main.entries(entry("data"), entry("more"))
+	demand(main, true)
+	demand(f, false)
+	wants("both are live", "second", "second")
+}
+
 // A list of releases has another ETag when the bytes of one of them are others.
 func TestReplacedBytesChangeTheETagOfManifestReleases(t *testing.T) {
 	e := startProvider(t)
