@@ -131,7 +131,7 @@ func (c *Client) open(ctx context.Context, req *Request, watch *stallWatch) (*Re
 		location := redirection(answer)
 		if location == "" {
 			res := c.response(ctx, req, answer, watch)
-			res.Destroy, res.IsUpstream = c.orders(target.origin, answer)
+			res.Destroy, res.IsUpstream = c.base.orders(target.origin, answer, c.cfg.Report)
 			return c.checkStatus(req, target, res, watch)
 		}
 		drain(answer, watch)

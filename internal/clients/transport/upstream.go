@@ -27,8 +27,8 @@ func (c *Client) addState(req *Request, origin string, header http.Header) http.
 
 // orders is what an answer of the upstream says that this host must do. It is nothing from a
 // server that the operator did not name as a syncd, and from those that a redirect names.
-func (c *Client) orders(origin string, answer *http.Response) (text string, isUpstream bool) {
-	if !c.cfg.Report || origin != c.base.origin || answer.Header.Get(HeaderUpstream) != Upstream {
+func (b base) orders(origin string, answer *http.Response, isNamed bool) (text string, isUpstream bool) {
+	if !isNamed || origin != b.origin || answer.Header.Get(HeaderUpstream) != Upstream {
 		return "", false
 	}
 	return answer.Header.Get(HeaderDestroy), true

@@ -105,53 +105,68 @@ func (p *Publisher) collectWithin(ctx context.Context, dryRun bool) (report.Coll
 // collect deletes what no kept generation names and what is older than the grace period.
 // Lists may be stale, so they only say what to look at: the generations are found by
 // their numbers, and each candidate is looked at again before it is deleted.
-func (p *Publisher) collect(ctx context.Context, dryRun bool) (done report.Collection, err error) {
-	k, err := p.inUse(ctx)
-	if err != nil || k.number == 0 {
-		return done, err
+func (p *Publisher) collect(ctx context.Context, dryRun bool) (report.Collection, error) {
+	c := &collection{Publisher: p, dryRun: dryRun, kept: kept{
+		generations: map[int]bool{}, records: map[string]bool{}, objects: map[uint64]struct{}{}, destroyed: map[uint64]time.Time{}, destroyedRecords: map[string]time.Time{},
+	}}
+	err := c.inUse(ctx)
+	if err == nil && c.number != 0 {
+		err = c.run(ctx)
 	}
+	return c.done, err
+}
+
+// collection deletes once what is not in use.
+type collection struct {
+	*Publisher
+	kept
+	dryRun bool
+	done   report.Collection
+}
+
+func (c *collection) run(ctx context.Context) (err error) {
 	for _, folder := range []string{bucket.Objects, bucket.Records, bucket.Generations, bucket.Probes} {
 		for last, isMore := "", true; isMore; {
 			var candidates []string
-			if candidates, last, err = p.candidates(ctx, k, folder, last); err != nil {
-				return done, err
+			if candidates, last, err = c.candidates(ctx, folder, last); err != nil {
+				return err
 			}
-			if err := p.removeAll(ctx, k, candidates, dryRun, &done); err != nil {
-				return done, err
+			if err := c.removeAll(ctx, candidates); err != nil {
+				return err
 			}
 			isMore = last != ""
 		}
 	}
-	done.Uploads, err = p.abortUploads(ctx, k, dryRun)
-	return done, err
+	c.done.Uploads, err = c.abortUploads(ctx)
+	return err
 }
 
 // maxRemoved is how many candidates are deleted until the publisher looks again whether the
 // bucket has another generation, which may name some of them.
 const maxRemoved = 500
 
-// removeAll deletes candidates and adds to done.
-func (p *Publisher) removeAll(ctx context.Context, k kept, candidates []string, dryRun bool, done *report.Collection) error {
+// removeAll deletes candidates.
+func (c *collection) removeAll(ctx context.Context, candidates []string) error {
 	for some := range slices.Chunk(candidates, maxRemoved) {
-		if len(k.destroyedRecords) > 0 {
-			if stands, err := p.standing(ctx); err != nil || stands != k.stands {
+		if len(c.destroyedRecords) > 0 {
+			if stands, err := c.standing(ctx); err != nil || stands != c.kept.stands {
 				return cmp.Or(err, errOtherGeneration)
 			}
 		}
-		if err := p.removeSome(ctx, k, some, dryRun, done); err != nil {
+		if err := c.removeSome(ctx, some); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *Publisher) removeSome(ctx context.Context, k kept, candidates []string, dryRun bool, done *report.Collection) error {
+func (c *collection) removeSome(ctx context.Context, candidates []string) error {
 	var objects, bytes, texts atomic.Int64
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRequests)
 	for _, candidate := range candidates {
 		group.Go(func() error {
-			size, removed, err := p.removeOld(groupCtx, k, candidate, dryRun)
+			size, removed, err := c.removeOld(groupCtx, candidate)
 			if _, isObject := bucket.ParseObjectName(candidate); isObject && removed {
 				objects.Add(1)
 				bytes.Add(size)
@@ -162,69 +177,68 @@ func (p *Publisher) removeSome(ctx context.Context, k kept, candidates []string,
 		})
 	}
 	err := group.Wait()
-	done.Objects += int(objects.Load())
-	done.Bytes += bytes.Load()
-	done.Texts += int(texts.Load())
+	c.done.Objects += int(objects.Load())
+	c.done.Bytes += bytes.Load()
+	c.done.Texts += int(texts.Load())
 	return err
 }
 
 // inUse reads the generations that followers may still read: the present one, and each
 // that was present less than the grace period ago.
-func (p *Publisher) inUse(ctx context.Context) (kept, error) {
-	k := kept{generations: map[int]bool{}, records: map[string]bool{}, objects: map[uint64]struct{}{}, destroyed: map[uint64]time.Time{}, destroyedRecords: map[string]time.Time{}}
-	at, err := p.readCurrent(ctx)
+func (c *collection) inUse(ctx context.Context) error {
+	at, err := c.readCurrent(ctx)
 	if err != nil || at.Generation == 0 {
-		return k, err
+		return err
 	}
-	k.number, k.stands = at.Generation, at.id()
+	c.number, c.kept.stands = at.Generation, at.id()
 	for number := at.Generation; number > 0; {
-		g, found, err := p.store.readGeneration(ctx, number, manifest.ObjectID{})
+		g, found, err := c.store.readGeneration(ctx, number, manifest.ObjectID{})
 		if errors.Is(err, objectstore.ErrNotThere) && number != at.Generation {
-			return k, nil // it was deleted before
+			return nil // it was deleted before
 		}
 		if err == nil {
-			err = p.keep(ctx, &k, at.generation, g)
+			err = c.keep(ctx, at.generation, g)
 		}
 		if errors.Is(err, errUnusable) {
-			return k, fmt.Errorf("nothing is deleted: %w: `syncd publish --verify --repair` mends it", err)
+			return fmt.Errorf("nothing is deleted: %w: `syncd publish --verify --repair` mends it", err)
 		}
 		if err != nil {
-			return k, fmt.Errorf("nothing is deleted: %w", err)
+			return fmt.Errorf("nothing is deleted: %w", err)
 		}
-		if p.server.LeastAge(found.Written) >= p.cfg.Grace {
-			return k, nil // the one before was replaced longer ago than that
+		if c.server.LeastAge(found.Written) >= c.cfg.Grace {
+			return nil // the one before was replaced longer ago than that
 		}
 		number = g.Previous
 	}
-	return k, nil
+	return nil
 }
 
 // keep adds what a generation names. What a publisher destroyed since is not kept, unless the
 // present generation names it: the grace period does not outlive it.
-func (p *Publisher) keep(ctx context.Context, k *kept, present, g bucket.Generation) error {
-	k.generations[g.Number] = true
-	if err := k.check(g); err != nil {
+func (c *collection) keep(ctx context.Context, present, g bucket.Generation) error {
+	c.generations[g.Number] = true
+	if err := c.check(g); err != nil {
 		return err
 	}
 	for _, m := range g.Manifests {
-		if k.records[m.Record()] {
+		if c.records[m.Record()] {
 			continue
 		}
 		if present.IsDestroyed(m) {
-			if err := p.noteDestroyed(ctx, k, present, m); err != nil {
+			if err := c.noteDestroyed(ctx, present, m); err != nil {
 				return err
 			}
 			continue
 		}
-		record, err := p.store.readRecord(ctx, m)
+		record, err := c.store.readRecord(ctx, m)
 		if err != nil {
 			return err
 		}
-		k.records[m.Record()] = true
+		c.records[m.Record()] = true
 		for _, f := range record.Files {
-			k.objects[shortOf(f.Object)] = struct{}{}
+			c.objects[shortOf(f.Object)] = struct{}{}
 		}
-		if err := k.check(g); err != nil {
+		if err := c.check(g); err != nil {
 			return err
 		}
 	}
@@ -257,9 +271,9 @@ func (k kept) names(name string) bool {
 
 // candidates lists what is not in use and seems to be old, after a name. last is where the
 // list goes on, "" at its end.
-func (p *Publisher) candidates(ctx context.Context, k kept, folder, after string) (names []string, last string, err error) {
-	err = p.store.ListAfter(ctx, folder, after, func(o objectstore.Listed) bool {
-		if !k.names(o.Name) && (p.isOld(o.Written) || p.isDestroyed(k, o.Name, o.Written)) {
+func (c *collection) candidates(ctx context.Context, folder, after string) (names []string, last string, err error) {
+	err = c.store.ListAfter(ctx, folder, after, func(o objectstore.Listed) bool {
+		if !c.names(o.Name) && (c.isOld(o.Written) || c.isDestroyed(o.Name, o.Written)) {
 			names = append(names, o.Name)
 		}
 		if len(names) == maxCandidates {
@@ -270,34 +284,34 @@ func (p *Publisher) candidates(ctx context.Context, k kept, folder, after string
 	return names, last, err
 }
 
-func (p *Publisher) isOld(written time.Time) bool { return p.server.LeastAge(written) >= p.cfg.Grace }
+func (c *collection) isOld(written time.Time) bool { return c.server.LeastAge(written) >= c.cfg.Grace }
 
 // removeOld deletes a candidate if it is still old, or destroyed: a publisher may have
 // written it again.
-func (p *Publisher) removeOld(ctx context.Context, k kept, name string, dryRun bool) (size int64, removed bool, err error) {
-	found, err := p.store.Head(ctx, name)
-	if errors.Is(err, objectstore.ErrNotThere) || err == nil && !p.isOld(found.Written) && !p.isDestroyed(k, name, found.Written) {
+func (c *collection) removeOld(ctx context.Context, name string) (size int64, removed bool, err error) {
+	found, err := c.store.Head(ctx, name)
+	if errors.Is(err, objectstore.ErrNotThere) || err == nil && !c.isOld(found.Written) && !c.isDestroyed(name, found.Written) {
 		return 0, false, nil
 	}
-	if err != nil || dryRun {
+	if err != nil || c.dryRun {
 		return found.Size, err == nil, err
 	}
-	return found.Size, true, p.store.Remove(ctx, name)
+	return found.Size, true, c.store.Remove(ctx, name)
 }
 
 // abortUploads ends old uploads in parts, which take space that no list of objects shows, and
 // those of destroyed objects.
-func (p *Publisher) abortUploads(ctx context.Context, k kept, dryRun bool) (count int, err error) {
-	old, err := p.store.Uploads(ctx, bucket.Objects)
+func (c *collection) abortUploads(ctx context.Context) (count int, err error) {
+	old, err := c.store.Uploads(ctx, bucket.Objects)
 	if err != nil {
 		return 0, err
 	}
 	for _, u := range old {
-		if _, isObject := bucket.ParseObjectName(u.Name); !isObject || !p.isOld(u.Began) && (k.names(u.Name) || !p.isDestroyed(k, u.Name, u.Began)) {
+		if _, isObject := bucket.ParseObjectName(u.Name); !isObject || !c.isOld(u.Began) && (c.names(u.Name) || !c.isDestroyed(u.Name, u.Began)) {
 			continue
 		}
-		if !dryRun {
-			err = p.store.Abort(ctx, u)
+		if !c.dryRun {
+			err = c.store.Abort(ctx, u)
 		}
 		if err != nil && !errors.Is(err, objectstore.ErrNoUpload) {
 			return count, err

@@ -45,8 +45,8 @@ func (p *Publisher) owesDestruction() bool {
 
 // noteDestroyed notes what a destroyed revision of an earlier generation has in the bucket.
 // A record that cannot be used is deleted alone.
-func (p *Publisher) noteDestroyed(ctx context.Context, k *kept, present bucket.Generation, m bucket.Manifest) error {
-	if _, isKnown := k.destroyedRecords[m.Record()]; isKnown {
+func (c *collection) noteDestroyed(ctx context.Context, present bucket.Generation, m bucket.Manifest) error {
+	if _, isKnown := c.destroyedRecords[m.Record()]; isKnown {
 		return nil
 	}
 	var at time.Time
@@ -55,27 +55,27 @@ func (p *Publisher) noteDestroyed(ctx context.Context, k *kept, present bucket.G
 			at = g.At
 		}
 	}
-	k.destroyedRecords[m.Record()] = at
-	record, err := p.store.readRecord(ctx, m)
+	c.destroyedRecords[m.Record()] = at
+	record, err := c.store.readRecord(ctx, m)
 	if errors.Is(err, errUnusable) || errors.Is(err, objectstore.ErrNotThere) {
 		return nil
 	}
 	for _, f := range record.Files {
-		if id := shortOf(f.Object); at.After(k.destroyed[id]) {
-			k.destroyed[id] = at
+		if id := shortOf(f.Object); at.After(c.destroyed[id]) {
+			c.destroyed[id] = at
 		}
 	}
-	return errors.Join(err, k.check(present))
+	return errors.Join(err, c.check(present))
 }
 
 // isDestroyed is true for an object or a record that was written before it was destroyed.
 // One that a publisher wrote later is in use again.
-func (p *Publisher) isDestroyed(k kept, name string, written time.Time) bool {
-	at, found := k.destroyedRecords[name]
+func (c *collection) isDestroyed(name string, written time.Time) bool {
+	at, found := c.destroyedRecords[name]
 	if id, isObject := bucket.ParseObjectName(name); isObject {
-		at, found = k.destroyed[shortOf(id)]
+		at, found = c.destroyed[shortOf(id)]
 	}
-	return found && p.server.MostAge(written) >= time.Since(at)
+	return found && c.server.MostAge(written) >= time.Since(at)
 }
 
 // errOtherGeneration says that a collection does not know what is in use now.
