@@ -95,11 +95,12 @@ func (p *partial) openWritable() (*os.File, error) {
 	return p.dir.OpenFile(p.name, os.O_RDWR, 0o600)
 }
 
-// checkOwn requires a regular file with one name, if there is any: opening a FIFO would
-// block for ever, and another name may be that of a file outside.
+// checkOwn requires a regular file of this user with one name, if there is any: opening a
+// FIFO would block for ever, another name may be that of a file outside, and another owner
+// could change the file after its publication.
 func (p *partial) checkOwn() error {
 	info, err := p.dir.Info(p.name)
-	if err == nil && (!info.IsRegular() || info.Links() != 1) {
+	if err == nil && (!info.IsRegular() || info.Links() != 1 || !info.IsOwn()) {
 		return fmt.Errorf("%s is not an unfinished download", p.dir.Path(p.name))
 	}
 	return nil

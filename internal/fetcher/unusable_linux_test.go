@@ -153,3 +153,20 @@ func TestTooManyOpenFilesRemoveNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The owner of a published file could write into it.
+func TestAFileOfAnotherUserIsNoUnfinishedDownload(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("NOT TESTED: this needs root")
+	}
+	b := newFixture(t, emulator.Random(2, 2*mib), manifest.SHA256)
+	must(t, os.WriteFile(b.path(), readAll(t, b.content), 0o666))
+	must(t, os.Chown(b.path(), 23456, 23456))
+	got, _, err := b.fetch(patient, time.Minute)
+	b.wantProven(got, err)
+	info, err := os.Stat(b.path())
+	must(t, err)
+	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != 0 {
+		t.Errorf("the proven file belongs to user %d", owner)
+	}
+}

@@ -4,6 +4,7 @@ package fsops
 
 import (
 	"io/fs"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,6 +32,9 @@ func (i Info) Same(other Info) bool {
 
 // IsRegular is true for a regular file.
 func (i Info) IsRegular() bool { return i.stat.Mode&unix.S_IFMT == unix.S_IFREG }
+
+// IsOwn is true for a file of this process's user.
+func (i Info) IsOwn() bool { return int(i.stat.Uid) == os.Geteuid() }
 
 // Links is the number of names of a file.
 func (i Info) Links() int { return int(i.stat.Nlink) }

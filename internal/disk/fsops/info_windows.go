@@ -21,6 +21,9 @@ func (i Info) Same(other Info) bool { return os.SameFile(i.info, other.info) }
 // IsRegular is true for a regular file.
 func (i Info) IsRegular() bool { return i.info.Mode().IsRegular() }
 
+// IsOwn is true: access lists say who may change a file.
+func (Info) IsOwn() bool { return true }
+
 // Links is 1: Windows does not tell the number of names with the other facts.
 func (Info) Links() int { return 1 }
 

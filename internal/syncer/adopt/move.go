@@ -2,7 +2,9 @@ package adopt
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -45,9 +47,24 @@ func (f *Folder) Move(ctx context.Context, c Candidate, into *fsops.Dir, algorit
 		return err
 	}
 	if err := seal(file, into, name); err != nil {
-		return errors.Join(err, fsops.MoveNew(into, name, dir, path.Base(c.Path)))
+		return errors.Join(err, giveBack(into, name, dir, path.Base(c.Path)))
 	}
 	return nil
+}
+
+// giveBack takes a move back. Another user may have taken the old name meanwhile. The file
+// gets a free one then: a download would go on with what lies at name, and others could write
+// into it after its publication.
+func giveBack(into *fsops.Dir, name string, dir *fsops.Dir, old string) error {
+	err := fsops.MoveNew(into, name, dir, old)
+	if err == nil {
+		return nil
+	}
+	free := "adopt-" + rand.Text()
+	if fsops.MoveNew(into, name, dir, old+"."+free) == nil {
+		return fmt.Errorf("it lies at %s now: %w", dir.Path(old+"."+free), err)
+	}
+	return errors.Join(err, fsops.Move(into, name, into, free)) // where pruning removes it
 }
 
 // seal makes a moved file read-only. It checks that the file is the hashed one, and that

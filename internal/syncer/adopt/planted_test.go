@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"syncd/internal/disk/fsops"
@@ -97,6 +98,35 @@ func TestNoFileBehindALinkIsMoved(t *testing.T) {
 		t.Error("a file behind a link was moved")
 	}
 	b.keeps()
+}
+
+// A download would go on with what lies at the name, such as a file that another user put
+// in the place of the hashed one and can write into.
+func TestNothingStaysAtTheNameOfADownloadWhenAMoveIsTakenBack(t *testing.T) {
+	for _, isTaken := range []bool{false, true} {
+		b := newBench(t)
+		err := b.folder.Move(t.Context(), b.candidate, b.into, manifest.SHA256, io.Discard, func(*verify.Hasher) string {
+			b.must(os.Rename(b.at(name), b.at("hashed")), os.WriteFile(b.at(name), []byte("planted"), 0o666))
+			return "moved"
+		})
+		if err == nil {
+			t.Error("a planted file was taken")
+		}
+		if isTaken {
+			b.must(os.Rename(b.at(name), b.into.Path("moved")), os.WriteFile(b.at(name), nil, 0o600))
+			dir, err := fsops.OpenDir(b.at("shared/in"))
+			b.must(err)
+			defer dir.Close()
+			if err := giveBack(b.into, "moved", dir, "file"); err == nil || !strings.Contains(err.Error(), "it lies at") {
+				t.Error(err)
+			}
+		}
+		names, err := b.into.Names(".")
+		b.must(err)
+		if found, _ := filepath.Glob(b.at("shared/in/file*")); len(names) > 0 || len(found) != 1+map[bool]int{true: 1}[isTaken] {
+			t.Errorf("the name is taken: %t, left are %q and %q", isTaken, names, found)
+		}
+	}
 }
 
 func TestAFolderIsJudgedByWhereItLies(t *testing.T) {
