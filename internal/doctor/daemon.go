@@ -171,6 +171,8 @@ func (d *daemon) checkManifests(ctx context.Context) []Finding {
 		return []Finding{failure(mendStep, "%v", broken)}
 	case err != nil:
 		return []Finding{skipped("the state cannot be read: %v", err)}
+	case strings.Contains(status.Damage, "restart syncd"):
+		return []Finding{failure("restart syncd, then run `syncd verify`, which reads every served file", "%s", status.Damage)}
 	case status.Damage != "":
 		return []Finding{failure(mendStep, "%s", status.Damage)}
 	}

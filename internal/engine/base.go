@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,6 +96,12 @@ func (b *base) intact() error {
 		return err
 	}
 	return b.mirror.Generations.Intact()
+}
+
+// usable is nil while nothing below the data directory was taken away that this process holds
+// open. Until it restarts, no sync works without that, and readers notice nothing.
+func (b *base) usable() error {
+	return cmp.Or(b.checkDataDir(), b.mirror.Objects.InPlace())
 }
 
 // maxWork is more work than can run at once.

@@ -107,6 +107,35 @@ func TestVanishedDataDirIsRefusedUntilItIsBack(t *testing.T) {
 	}
 }
 
+// A sync then fails before any manifest, so that nothing else than this says why.
+func TestAPartOfTheDataDirectoryThatWasTakenAwayIsTold(t *testing.T) {
+	for _, part := range []string{"partial", "objects"} {
+		t.Run(part, func(t *testing.T) {
+			w := start(t, "one")
+			e := w.open()
+			defer e.Close()
+			_, err := operation.Sync.Do(t.Context(), e.Operations(), request.Sync{Demand: true})
+			must(t, err)
+			path := filepath.Join(w.cfg.DataDir, part)
+			must(t, os.Rename(path, path+".away"))
+			status, err := e.Status()
+			must(t, err)
+			for what, got := range map[string]string{"damage": status.Damage, "manifest": state(t, status, "one").Explanation, "alive": fmt.Sprint(e.Alive())} {
+				if !strings.Contains(got, path+" was removed or replaced while syncd was running: restart syncd") {
+					t.Errorf("%s: %s", what, got)
+				}
+			}
+			must(t, e.Ready(0)) // readers have the data
+			must(t, os.Rename(path+".away", path))
+			status, err = e.Status()
+			must(t, errors.Join(err, e.Alive()))
+			if told := state(t, status, "one"); status.Damage != "" || told.State != report.StateInSync {
+				t.Errorf("back again: %q, %+v", status.Damage, told)
+			}
+		})
+	}
+}
+
 // readOnly syncs once into a file system of its own and makes that read-only.
 func readOnly(t *testing.T, w *world) {
 	t.Helper()

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -35,7 +36,7 @@ func (e *Engine) Status() (report.Status, error) {
 	if err == nil {
 		s.Upload, err = e.uploads.status(s.Generation)
 	}
-	if broken := e.intact(); broken != nil {
+	if broken := cmp.Or(e.intact(), e.usable()); broken != nil {
 		damaged(&s, broken)
 	}
 	s.Explain(time.Now())
@@ -167,6 +168,6 @@ func DeliveriesOnDisk(cfg *config.Config, state status.StateReader) (report.Deli
 	return status.Deliveries(state, hookNames(cfg), nil)
 }
 
-// Alive is nil while the data directory is there to work in and every running sync
-// moves.
-func (e *Engine) Alive() error { return errors.Join(e.checkDataDir(), e.silence.check()) }
+// Alive is nil while the data directory and its parts are there to work in and every running
+// sync moves.
+func (e *Engine) Alive() error { return errors.Join(e.usable(), e.silence.check()) }

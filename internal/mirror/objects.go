@@ -300,9 +300,9 @@ func (o *Objects) open() (err error) {
 	return err
 }
 
-// check requires that the directories which the mirror holds open are still
+// InPlace requires that the directories which the mirror holds open are still
 // those of the data directory: files in another one would be lost.
-func (o *Objects) check() error {
+func (o *Objects) InPlace() error {
 	for name, held := range map[string]*fsops.Dir{"objects": o.objects, "partial": o.partial} {
 		if held == nil {
 			continue

@@ -75,7 +75,7 @@ func (m *Mirror) sweep() error {
 // Refresh compares the generation in memory with the disk, which is the truth. When
 // the disk was changed or damaged, it recovers as at a start.
 func (m *Mirror) Refresh() error {
-	if err := m.Objects.check(); err != nil {
+	if err := m.Objects.InPlace(); err != nil {
 		return err
 	}
 	if err := m.Generations.repeatSwap(); err != nil {
