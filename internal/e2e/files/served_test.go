@@ -145,3 +145,26 @@ func TestHarmfulFilesOfTheAuditHoldUpNothing(t *testing.T) {
 	h.Contains("served", h.Expect(1, "served", "--at", time.Now().Format(time.RFC3339Nano)).Stderr, "move it away")
 	h.Must(os.Remove(events)) // the harness reads all files for the Customer ID
 }
+
+// The state of an earlier backup knows less than the generations on disk.
+func TestServedTellsWhatAnEarlierStateDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t)
+	state, path := filepath.Join(h.Data, "state"), "dq_addr_data/mdAddr.dat"
+	h.Sync(0)
+	h.Must(os.CopyFS(state+".backup", os.DirFS(state)))
+	var at []time.Time
+	var want []servedFile
+	for range 2 {
+		h.Provider.AdvanceSample()
+		m := h.Sync(0).Manifests[0]
+		at = append(at, time.Now())
+		want = append(want, servedFile{m.Release + "-" + m.Revision, h.Published("dq_addr_data")["mdAddr.dat"]})
+	}
+	h.Must(os.RemoveAll(state))
+	h.Must(os.Rename(state+".backup", state))
+	h.Sync(0)
+	for i := range at {
+		e2e.Same(h, "served", want[i], servedAt(h, at[i], path))
+	}
+}

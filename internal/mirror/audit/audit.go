@@ -45,22 +45,28 @@ type Log struct {
 	damaged []string // lines that are kept as they are
 }
 
-// Open reads the events of a data directory. If there are none, it makes them of the
-// generations on disk. After an error, the next Note tries again.
+// Open reads the events of a data directory. What they lack, it makes of the generations on
+// disk: all of them for a lost state, the later ones for a state that was put back. After an
+// error, the next Note tries again.
 func Open(m *mirror.Mirror, disk *durable.Disk, keep time.Duration) (*Log, error) {
 	l := &Log{root: m.Root(), disk: disk, keep: keep}
 	if err := l.readLocked(); err != nil {
 		return l, err
 	}
+	noted := 0
 	if len(l.events) > 0 {
-		return l, l.Note(m.Current())
+		noted = l.events[len(l.events)-1].Generation
+	}
+	if len(changes(l.events, m.Current())) == 0 {
+		return l, nil
 	}
 	generations, err := m.Generations.All()
-	slices.Reverse(generations)
-	for _, g := range generations {
-		err = errors.Join(err, l.Note(g))
+	for _, g := range slices.Backward(generations) {
+		if g.Number > noted {
+			err = errors.Join(err, l.Note(g))
+		}
 	}
-	return l, err
+	return l, errors.Join(err, l.Note(m.Current()))
 }
 
 // maxEvents bounds the file of events, in bytes. It is a million events: a file that is
