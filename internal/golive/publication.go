@@ -9,6 +9,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/export"
+	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/store"
 )
@@ -129,8 +130,13 @@ func (p *Publication) relink() {
 // propose adds the record of an open candidate to the change, or stages it.
 func (p *Publication) propose(ctx context.Context, c Candidate, now time.Time, change *mirror.Change) {
 	t, of, record := p.tree, c.Target(), c.Record(now)
-	if served, isServed := t.Mirror.Current().Records[of.Name]; isServed && served.Held == nil && sameFiles(record, served) {
+	served, isServed := t.Mirror.Current().Records[of.Name]
+	switch isSame := isServed && sameFiles(record, served); {
+	case isSame && served.Held == nil:
 		c.Same()
+		return
+	case isSame: // it only ends the hold after a rollback, as a pin to the served release does
+		change.Set = append(change.Set, record)
 		return
 	}
 	isAlone := len(t.Groups.Of(of.Name)) == 1
@@ -142,7 +148,11 @@ func (p *Publication) propose(ctx context.Context, c Candidate, now time.Time, c
 	if p.Force {
 		forced = t.Mirror.Current().Records[of.Name].ID()
 	}
-	if _, isNew, err := t.stage(ctx, record, nil, forced); err != nil {
+	e, isNew, err := t.stage(ctx, record, nil, forced)
+	if err == nil && of.Gate.ID() == "" && e.IsQuarantined() { // its gate left the configuration
+		_, err = t.Staging.Judge(e, staging.Verdict{At: now, Passed: true})
+	}
+	if err != nil {
 		c.Fail(err)
 	} else {
 		c.Staged(isNew)

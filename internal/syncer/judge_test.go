@@ -83,6 +83,21 @@ func TestARefusalIsToldOnce(t *testing.T) {
 	w.wantTold("refused")
 }
 
+func TestARevisionWhoseGateWasRemovedIsNotRefusedAnyLonger(t *testing.T) {
+	w := served(t)
+	w.policy(manual)
+	w.gatedBy("data", "false")
+	w.publish("data", "2026.10", october())
+	w.expect(w.demand(), "data", report.Refused)
+	w.staged("data", "", report.StateQuarantined)
+	w.target("data", func(t *golive.Target) { t.Gate = gate.Gate{} })
+	w.demand()
+	w.staged("data", "2026.10", report.StateStaged)
+	_, err := w.activate("data")
+	must(t, err)
+	w.serves("data", october())
+}
+
 // writing is a gate that changes a file.
 const writing = `chmod u+w "$SYNCD_PATH/b.dat"; echo more >>"$SYNCD_PATH/b.dat"`
 

@@ -52,6 +52,19 @@ func TestAPinGoesBeforeTheConfigurationAndSurvivesALostState(t *testing.T) {
 	equal(t, "trigger", w.history().Entries[1].Trigger, "unpin")
 }
 
+// Nothing of the data changes, so that there is nothing to stage or to judge.
+func TestAPinToTheServedReleaseEndsARollbackAtOnce(t *testing.T) {
+	w := threeMonths(t)
+	_, err := w.syncer.Tree().Rollback(t.Context(), request.Rollback{})
+	must(t, err)
+	w.policy(manual)
+	w.gatedBy("data", "false")
+	w.orders(request.Order{Release: w.only().Release, Trigger: request.TriggerPin})
+	w.expect(w.demand(), "data", report.Updated)
+	w.staged("data", "", report.StateInSync)
+	w.expect(w.demand(), "data", report.Unchanged)
+}
+
 func TestAHoldKeepsWhatIsServedUntilItEnds(t *testing.T) {
 	w := served(t)
 	w.orders(request.Order{Until: time.Now().Add(time.Hour), Trigger: request.TriggerHold})
