@@ -18,6 +18,7 @@ import (
 	"syncd/cmd/syncd/cli"
 	"syncd/cmd/syncd/complete"
 	"syncd/cmd/syncd/demo"
+	"syncd/cmd/syncd/destroy"
 	"syncd/cmd/syncd/trust"
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/transport"
@@ -85,7 +86,7 @@ func newRoot(a *cli.App) *cobra.Command {
 	root.PersistentFlags().StringVar(&a.ConfigPath, "config", "", "configuration file (default $SYNCD_CONFIG, else "+here.config+")")
 	for _, command := range []func(*cli.App) *cobra.Command{
 		syncCommand, statusCommand, explainCommand, historyCommand, verifyCommand, rollbackCommand, probeCommand,
-		activateCommand, pinCommand, unpinCommand, holdCommand, skipCommand, forgetCommand, publishCommand, adoptCommand,
+		activateCommand, pinCommand, unpinCommand, holdCommand, skipCommand, forgetCommand, destroy.Command, destroy.ListCommand, publishCommand, adoptCommand,
 		lockCommand, deliveriesCommand, servedCommand, fleetCommand, serveCommand, trust.Command,
 		browse.ReleasesCommand, browse.ManifestsCommand, browse.FilesCommand, mapCommand, getCommand, call.Command,
 		emulatorCommand, demo.Command, configCommand, versionCommand, healthcheckCommand,

@@ -71,7 +71,13 @@ func (d Destroyer) look(o destroy.Order) (note destroy.Note, err error) {
 		record, err = d.Mirror.Records.Staged(o.Manifest, o.ID())
 	}
 	if mirror.IsLost(err) {
-		return note, fmt.Errorf("%s %s: %w", o.Manifest, o.ID(), errNothing)
+		if !slices.Contains(d.Mirror.Records.RevisionIDs(o.Manifest), o.ID()) {
+			return note, fmt.Errorf("%s %s: %w", o.Manifest, o.ID(), errNothing)
+		}
+		record, err = destroy.Unrecorded(d.Mirror, o)
+	}
+	if err != nil {
+		return note, err
 	}
 	note = destroy.NewNote(o, record, time.Now())
 	note.Readers = readersOf(d.Mirror, record)

@@ -17,9 +17,9 @@ type Group struct {
 func Groups() []Group {
 	return []Group{
 		{"Every day", []string{"status", "explain", "history", "sync", "rollback", "probe", "verify", "doctor", "config", "manifests", "files"}},
-		{"Decide what is served", []string{"activate", "pin", "unpin", "hold", "skip", "forget"}},
+		{"Decide what is served", []string{"activate", "pin", "unpin", "hold", "skip", "forget", "destroy"}},
 		{"Get from the provider", []string{"releases", "get", "call"}},
-		{"Look closer", []string{"readers", "served", "deliveries", "healthcheck"}},
+		{"Look closer", []string{"readers", "served", "destroyed", "deliveries", "healthcheck"}},
 		{"Serve other hosts", []string{"lock", "serve-id", "fleet", "publish", "trust"}},
 		{"Move in", []string{"setup", "adopt", "map"}},
 		{"Try", []string{"demo", "emulator"}},

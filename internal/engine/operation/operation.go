@@ -38,6 +38,7 @@ var (
 	Probe            = Work[request.Probe, report.Probes]{task("/probe", maxRequest)}
 	Order            = Work[request.Order, report.Sync]{task("/order", maxRequest)}
 	Forget           = Work[request.Forget, report.Sync]{task("/forget", maxRequest)}
+	Destroy          = Work[request.Destroy, report.DestroyResult]{task("/destroy", maxRequest)}
 	Upload           = Work[request.Upload, report.Upload]{task("/publish", maxRequest)}
 	Repair           = Work[request.Verify, report.Verification]{task("/repair", maxRequest)}
 	Adopt            = Work[request.Adopt, report.Adoption]{task("/adopt", maxRequest)}

@@ -1,15 +1,18 @@
 package destroy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 
 	"syncd/internal/disk/durable"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/verify"
 )
 
 // ServedError says that a revision cannot be destroyed, because readers see it.
@@ -124,38 +127,50 @@ func Sync(m *mirror.Mirror, disk *durable.Disk, n Note) error {
 // Share notes with whom each content of a note is shared that is still on disk. kept names
 // the contents of everything that stays. It is an error if nothing keeps such a content.
 func Share(m *mirror.Mirror, n Note, kept map[string][]manifest.ObjectID) (Note, error) {
-	n.Contents = slices.Clone(n.Contents)
-	sharers := map[manifest.ObjectID][]string{}
-	for key, ids := range kept {
-		for _, id := range ids {
-			sharers[id] = append(sharers[id], key)
-		}
-	}
 	var err error
+	n = n.shared(kept)
 	for i := range n.Contents {
 		c := &n.Contents[i]
-		c.SharedWith = []string{}
 		id, parseErr := manifest.ParseObjectID(c.SHA256)
-		if parseErr != nil {
+		_, there := m.Objects.Info(id)
+		if parseErr != nil || !there {
+			c.SharedWith = []string{}
 			continue
 		}
-		if _, there := m.Objects.Info(id); !there {
-			continue
+		if len(c.SharedWith) == 0 {
+			c.SharedWith = viewsWith(m.Current(), id)
 		}
-		if len(sharers[id]) == 0 {
-			sharers[id] = viewsWith(m.Current(), id)
-		}
-		slices.Sort(sharers[id])
-		if c.SharedWith = append(c.SharedWith, slices.Compact(sharers[id])...); len(c.SharedWith) == 0 {
+		if len(c.SharedWith) == 0 {
 			err = errors.Join(err, fmt.Errorf("%s is still there, although nothing keeps it", m.Objects.Path(id)))
 		}
 	}
 	return n, err
 }
 
+// Predict notes with whom the contents of a note would be shared if only kept stays.
+func Predict(n Note, kept map[string][]manifest.ObjectID) Note { return n.shared(kept) }
+
+// shared returns the note with what keeps each of its contents.
+func (n Note) shared(kept map[string][]manifest.ObjectID) Note {
+	sharers := map[string][]string{}
+	for _, key := range slices.Sorted(maps.Keys(kept)) {
+		for _, id := range kept[key] {
+			if text := id.String(); !slices.Contains(sharers[text], key) {
+				sharers[text] = append(sharers[text], key)
+			}
+		}
+	}
+	n.Contents = slices.Clone(n.Contents)
+	for i := range n.Contents {
+		n.Contents[i].SharedWith = append([]string{}, sharers[n.Contents[i].SHA256]...)
+	}
+	return n
+}
+
 // viewsWith are the served views that show a content of a revision that is gone: a view that
 // could not follow.
-func viewsWith(served mirror.Generation, id manifest.ObjectID) (names []string) {
+func viewsWith(served mirror.Generation, id manifest.ObjectID) []string {
+	names := []string{}
 	for name, view := range served.Views {
 		if slices.ContainsFunc(view.Files, func(f mirror.ViewFile) bool { return f.Object == id }) {
 			names = append(names, "view "+name)
@@ -180,4 +195,40 @@ func Kept(m *mirror.Mirror, staged []mirror.Record) (map[string][]manifest.Objec
 		kept[r.Key()] = ids
 	}
 	return kept, err
+}
+
+// Unrecorded makes the record of a revision whose tree is on disk without one, as a crash or
+// a discarded revision leaves it: what pruning has not removed yet. It has no references.
+func Unrecorded(m *mirror.Mirror, o Order) (mirror.Record, error) {
+	record := mirror.Record{Manifest: o.Manifest, Release: o.Release, Revision: o.Revision}
+	objects, err := m.Objects.All()
+	if err != nil {
+		return record, err
+	}
+	byInode := map[uint64]manifest.ObjectID{}
+	for _, id := range objects {
+		if info, there := m.Objects.Info(id); there {
+			byInode[info.Inode()] = id
+		}
+	}
+	seen := map[manifest.ObjectID]bool{}
+	walkErr := m.Root().Walk(record.Dir(), func(name string, entry fs.DirEntry) {
+		info, statErr := m.Root().Info(name)
+		if statErr != nil || !info.IsRegular() {
+			return
+		}
+		id, isLink := byInode[info.Inode()]
+		if !isLink { // a copy
+			read, readErr := verify.HashFile(context.Background(), m.Root(), name, manifest.SHA256)
+			if err = errors.Join(err, readErr); readErr != nil {
+				return
+			}
+			id = read.Object().ID
+		}
+		if !seen[id] {
+			seen[id] = true
+			record.Files = append(record.Files, mirror.File{Path: entry.Name(), Size: info.Size(), Object: id, Expected: id.Digest()})
+		}
+	})
+	return record, errors.Join(err, walkErr)
 }

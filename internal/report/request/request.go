@@ -82,6 +82,13 @@ type Forget struct {
 	Trigger string   `json:"trigger"`         // for the history
 }
 
+// Destroy asks to destroy releases of a manifest for good.
+type Destroy struct {
+	Manifest string   `json:"manifest"`
+	Releases []string `json:"releases"`
+	DryRun   bool     `json:"dry_run,omitempty"` // only say what would go
+}
+
 // Activate asks to publish what is staged.
 type Activate struct {
 	Names   []string `json:"names,omitempty"`   // manifests and groups; empty for all that is ready

@@ -1,0 +1,3 @@
+// Package destroy has the commands that destroy releases for good, and list what was
+// destroyed.
+package destroy

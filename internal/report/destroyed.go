@@ -1,0 +1,10 @@
+package report
+
+import "syncd/internal/mirror/destroy"
+
+// DestroyResult is what `destroy --json` prints.
+type DestroyResult struct {
+	DryRun    bool                  `json:"dry_run,omitempty"` // nothing was destroyed
+	Destroyed []destroy.Destruction `json:"destroyed"`
+	Notes     []string              `json:"notes"` // about releases that stay, or were destroyed before
+}
