@@ -37,6 +37,9 @@ func (d Destroyer) Destroy(ctx context.Context, o destroy.Order) (done destroy.D
 		}
 		found, err := d.look(o)
 		if err == nil {
+			err = d.checkExports(found)
+		}
+		if err == nil {
 			note, err = d.Destroyed.Begin(found)
 		}
 		return err
@@ -136,11 +139,22 @@ func (d Destroyer) finish(ctx context.Context, n destroy.Note) (done destroy.Des
 	if err := d.running.Abandon(ctx, n.Manifest, n.Release, n.Expected); err != nil {
 		return done, err
 	}
+	release, err := d.exports.take(ctx) // first: copies to another file system take long
+	if err != nil {
+		return done, err
+	}
+	defer release()
 	err = d.Change(ctx, func() error {
 		if err := destroy.CheckServed(d.Mirror.Current(), n.Order()); err != nil {
 			return err
 		}
+		if err := d.checkExports(n); err != nil {
+			return err
+		}
 		if n, err = d.remove(ctx, n); err != nil {
+			return err
+		}
+		if err := d.purgeExports(ctx, n); err != nil {
 			return err
 		}
 		if err := d.tell(n); err != nil {
@@ -189,6 +203,43 @@ func (d Destroyer) remove(ctx context.Context, n destroy.Note) (destroy.Note, er
 		return n, err
 	}
 	return destroy.Share(d.Mirror, n, kept)
+}
+
+// checkExports fails if an exported folder shows what would go. The caller has the turn.
+func (d Destroyer) checkExports(n destroy.Note) error {
+	if len(d.Exports) == 0 {
+		return nil
+	}
+	would, err := d.predictOne(n)
+	for _, target := range d.Exports {
+		err = errors.Join(err, export.CheckShows(target, gone(would)))
+	}
+	return err
+}
+
+// purgeExports removes what has gone from work folders, and from folders that left the
+// configuration. One of these that is not mounted cannot be reached any more.
+func (d Destroyer) purgeExports(ctx context.Context, n destroy.Note) (err error) {
+	for _, target := range d.Exports {
+		err = errors.Join(err, export.CheckShows(target, gone(n)), export.Purge(ctx, d.disk(), target, gone(n), false))
+	}
+	for _, target := range export.Former(d.Mirror.Dir(), d.Exports) {
+		if failed := export.Purge(ctx, d.disk(), target, gone(n), true); failed != nil {
+			d.Log.Warn().Err(failed).Str("export", target.Path).Msg("a folder that left the configuration may still have what was destroyed")
+		}
+	}
+	return err
+}
+
+// gone are the contents of a note that nothing shares.
+func gone(n destroy.Note) export.Contents {
+	contents := export.Contents{}
+	for _, c := range n.Contents {
+		if id, err := manifest.ParseObjectID(c.SHA256); err == nil && len(c.SharedWith) == 0 {
+			contents[id] = c.Size
+		}
+	}
+	return contents
 }
 
 // forgetWanted drops what the state has of an unfinished sync of the release.

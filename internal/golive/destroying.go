@@ -114,15 +114,27 @@ func (d Destroyer) nothingOf(name string, release manifest.Release, isKnown bool
 	return "", fmt.Errorf("nothing of release %s of %s is on disk: `syncd status` and `syncd history` show what is", release, name)
 }
 
-// predict says what a destruction would do. The caller has the turn.
-func (d Destroyer) predict(orders []destroy.Order) ([]destroy.Destruction, error) {
+// keptWithout lists the contents of all that stays without some revisions.
+func (d Destroyer) keptWithout(orders ...destroy.Order) (map[string][]manifest.ObjectID, error) {
 	kept, err := d.kept()
-	if err != nil {
-		return nil, err
-	}
 	for _, o := range orders {
 		delete(kept, mirror.Record{Manifest: o.Manifest, Release: o.Release, Revision: o.Revision}.Key())
 		delete(kept, o.Manifest+"/"+string(o.Release)) // an unfinished sync of it
+	}
+	return kept, err
+}
+
+// predictOne says what would become of the contents of a note.
+func (d Destroyer) predictOne(n destroy.Note) (destroy.Note, error) {
+	kept, err := d.keptWithout(n.Order())
+	return destroy.Predict(n, kept), err
+}
+
+// predict says what a destruction would do. The caller has the turn.
+func (d Destroyer) predict(orders []destroy.Order) ([]destroy.Destruction, error) {
+	kept, err := d.keptWithout(orders...)
+	if err != nil {
+		return nil, err
 	}
 	would := []destroy.Destruction{}
 	for _, o := range orders {

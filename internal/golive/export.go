@@ -28,6 +28,16 @@ type exports struct {
 	failed map[string]status.ExportFailure
 }
 
+// take waits for the turn to change folders.
+func (e *exports) take(ctx context.Context) (release func(), err error) {
+	select {
+	case <-e.turn:
+		return func() { e.turn <- struct{}{} }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
 // FailedExports returns the last failure of each folder that does not follow, by path.
 func (d *Directory) FailedExports() map[string]status.ExportFailure { return d.exports.failures() }
 
@@ -74,12 +84,11 @@ func (e exporter) follow(ctx context.Context, targets []export.Target, o export.
 	if len(targets) == 0 {
 		return nil
 	}
-	select {
-	case <-e.turn:
-	case <-ctx.Done():
+	release, err := e.take(ctx)
+	if err != nil {
 		return nil
 	}
-	defer func() { e.turn <- struct{}{} }()
+	defer release()
 	for _, target := range targets {
 		o.TakeOver = slices.Contains(takeOver, target.View)
 		generation, changed, err := e.exportOne(ctx, target, o)

@@ -123,10 +123,14 @@ func (l *Ledger) Finish(n Note, at time.Time) (Note, error) {
 	return n, l.save(n)
 }
 
-// Allow notes that an operator asked for a release again.
+// Allow notes that an operator asked for a release again. It is an error while one of its
+// destructions is not over.
 func (l *Ledger) Allow(name string, release manifest.Release, now time.Time) error {
 	notes, err := l.of(name, release)
 	for _, n := range notes {
+		if !n.IsOver() {
+			return fmt.Errorf("the destruction of %s %s is not over: see the log, or restart syncd", name, n.Order().ID())
+		}
 		if n.AllowedAt.IsZero() {
 			n.AllowedAt = now.UTC()
 			err = errors.Join(err, l.save(n))

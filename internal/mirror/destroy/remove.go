@@ -23,7 +23,7 @@ type ServedError struct {
 
 func (e *ServedError) Error() string {
 	if e.By != "" {
-		return fmt.Sprintf("%s %s is still shown by %s, which does not follow: `syncd status` says why", e.Manifest, e.ID(), e.By)
+		return fmt.Sprintf("%s %s is still shown by view %s, which does not follow: `syncd status` says why, and `syncd forget %s` ends it if it left the configuration", e.Manifest, e.ID(), e.By, e.By)
 	}
 	return fmt.Sprintf("%s %s is served: what is served is never destroyed", e.Manifest, e.ID())
 }
@@ -38,7 +38,7 @@ func CheckServed(served mirror.Generation, o Order) error {
 	}
 	for name, view := range served.Views {
 		if view.Revisions[o.Manifest] == o.ID() {
-			return &ServedError{Order: o, By: "view " + name}
+			return &ServedError{Order: o, By: name}
 		}
 	}
 	return nil

@@ -11,9 +11,9 @@ import (
 )
 
 // mountsFile is in the data directory, because an export that is not mounted cannot say
-// where it was. It has the mount points of the file systems that exports are on, by path of
-// the export, without those on the root file system. Device numbers are of no use: they may
-// change at a restart.
+// where it was, and because a folder that left the configuration must be found when a content
+// is destroyed. It has the mount points of the file systems that exports are on, by path of
+// the export. Device numbers are of no use: they may change at a restart.
 const mountsFile = "state/exports.json"
 
 // readMounts returns what was remembered. A damaged file remembers nothing.
@@ -50,9 +50,7 @@ func (t Target) rememberMount(disk *durable.Disk) error {
 	}
 	before := readMounts(t.DataDir)
 	after := maps.Clone(before)
-	if delete(after, t.Path); now != "/" {
-		after[t.Path] = now
-	}
+	after[t.Path] = now
 	if maps.Equal(before, after) {
 		return nil
 	}
