@@ -190,6 +190,9 @@ func (c *collection) inUse(ctx context.Context) error {
 	if err != nil || at.Generation == 0 {
 		return err
 	}
+	if past := c.past.Load(); at.Generation < past.Generation && at.epoch() <= past.Epoch {
+		return fmt.Errorf("nothing is deleted: the bucket answers with generation %d, and had %d when this host last published", at.Generation, past.Generation)
+	}
 	c.number, c.kept.stands = at.Generation, at.id()
 	for number := at.Generation; number > 0; {
 		g, found, err := c.store.readGeneration(ctx, number, manifest.ObjectID{})
