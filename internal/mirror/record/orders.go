@@ -11,9 +11,10 @@ import (
 // `current` shows, and each new generation takes them over, so that a lost state loses
 // none.
 type Orders struct {
-	Pin       manifest.Release   `json:"pin,omitempty"`       // goes before the configured release
-	HoldUntil time.Time          `json:"hold_until,omitzero"` // the manifest stays as it is until then
-	Skip      []manifest.Release `json:"skip,omitempty"`      // releases that are passed over, sorted
+	Pin       manifest.Release   `json:"pin,omitempty"`        // goes before the configured release
+	PinForced bool               `json:"pin_forced,omitempty"` // the pinned release goes live although it has expired
+	HoldUntil time.Time          `json:"hold_until,omitzero"`  // the manifest stays as it is until then
+	Skip      []manifest.Release `json:"skip,omitempty"`       // releases that are passed over, sorted
 }
 
 // IsZero is true without any order.
@@ -21,7 +22,7 @@ func (o Orders) IsZero() bool { return o.Pin == "" && o.HoldUntil.IsZero() && le
 
 // Equal is true for the same orders.
 func (o Orders) Equal(other Orders) bool {
-	return o.Pin == other.Pin && o.HoldUntil.Equal(other.HoldUntil) && slices.Equal(o.Skip, other.Skip)
+	return o.Pin == other.Pin && o.PinForced == other.PinForced && o.HoldUntil.Equal(other.HoldUntil) && slices.Equal(o.Skip, other.Skip)
 }
 
 // Holds is true while the manifest must stay as it is.
