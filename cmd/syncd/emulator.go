@@ -24,7 +24,7 @@ mdTool.exe with a variant of the tag NET7. For a bad release, add a folder that 
 files or has empty ones. The emulator also answers the provider's own
 updater. The other services answer from about 450 invented addresses.
 
-It can inject faults of the kinds bad_range, body, change_etag, corrupt, delay,
+It can inject faults of the kinds bad_range, body, change_etag, corrupt, date, delay,
 no_length, no_ranges, no_validators, redirect, reset, shape, slow, stall, status and
 truncate, for example:
   syncd emulator --fault 'kind=status,status=503,path=/Manifest/*,times=2'

@@ -48,6 +48,9 @@ type Fault struct {
 	Location string
 	// Body is the body to send.
 	Body string
+	// Date is by how much the header Date of KindDate is ahead, such as 720h or -720h, or
+	// "none" for no such header.
+	Date string
 }
 
 // The kinds of faults.
@@ -81,6 +84,8 @@ const (
 	// KindBadRange answers a range with a Content-Range that is one byte off. It
 	// matches only requests for a range.
 	KindBadRange = "bad_range"
+	// KindDate answers with another Date, or with none.
+	KindDate = "date"
 	// KindSlow sends the body at Rate bytes per second.
 	KindSlow = "slow"
 	// KindShape answers 200 with an unexpected body of a Shape: html, object,
@@ -106,6 +111,7 @@ var kinds = map[string][]string{
 	KindNoLength:     {},
 	KindChangeETag:   {},
 	KindBadRange:     {},
+	KindDate:         {"date"},
 	KindSlow:         {"rate"},
 	KindShape:        {"shape"},
 	KindRedirect:     {"status", "location", "retry_after"},
@@ -137,7 +143,9 @@ func (f Fault) check() error {
 
 // checkKind returns what is wrong with the parameters of the kind.
 func (f Fault) checkKind() error {
-	switch {
+	switch _, err := time.ParseDuration(f.Date); {
+	case f.Kind == KindDate && f.Date != noDate && err != nil:
+		return errors.New("kind date needs date, an offset such as -720h, or none")
 	case f.Kind == KindDelay && f.Delay == 0:
 		return errors.New("kind delay needs delay, such as delay=200ms")
 	case f.Kind == KindSlow && f.Rate == 0:
@@ -151,6 +159,9 @@ func (f Fault) checkKind() error {
 	}
 	return nil
 }
+
+// noDate stands for no header.
+const noDate = "none"
 
 // statusOr returns the fault's status, or a default.
 func (f Fault) statusOr(status int) int { return cmp.Or(f.Status, status) }

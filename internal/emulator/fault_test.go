@@ -288,6 +288,22 @@ func TestFaultCorrupt(t *testing.T) {
 	}
 }
 
+func TestFaultDate(t *testing.T) {
+	for offset, hours := range map[string]float64{"-720h": -720, "720h": 720, "0s": 0} {
+		e, _, target := faulty(t, Fault{Kind: KindDate, Date: offset})
+		defer e.Close()
+		date, err := http.ParseTime(testclient.Send(t, http.MethodGet, target).Header.Get("Date"))
+		if off := time.Until(date).Hours() - hours; err != nil || off < -1 || off > 1 {
+			t.Errorf("%s: %v, %v", offset, date, err)
+		}
+	}
+	e, _, target := faulty(t, Fault{Kind: KindDate, Date: "none"})
+	defer e.Close()
+	if date := testclient.Send(t, http.MethodGet, target).Header.Values("Date"); len(date) > 0 {
+		t.Errorf("none: %q", date)
+	}
+}
+
 func TestFaultHeaders(t *testing.T) {
 	rangeOf := []string{"Range", "bytes=10-19"}
 	tests := []struct {

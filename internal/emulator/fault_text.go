@@ -48,6 +48,7 @@ var parameters = []parameter{
 	stringKey("type", func(f *Fault) *string { return &f.Type }),
 	stringKey("location", func(f *Fault) *string { return &f.Location }),
 	stringKey("body", func(f *Fault) *string { return &f.Body }),
+	stringKey("date", func(f *Fault) *string { return &f.Date }),
 }
 
 func stringKey(key string, at func(*Fault) *string) parameter {

@@ -3,6 +3,7 @@ package emulator
 import (
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // inject answers a request of the caller id with a fault. w is the recorder, so
@@ -59,12 +60,23 @@ func (e *Emulator) editHeaders(f Fault, w http.ResponseWriter, r *http.Request, 
 		edited.edit = func(h http.Header) { h.Set("ETag", etag) }
 	case KindBadRange:
 		edited.edit = shiftRange
+	case KindDate:
+		edited.edit = f.setDate
 	}
 	r = r.Clone(r.Context()) // the log keeps the original headers
 	for _, name := range ignored {
 		r.Header.Del(name)
 	}
 	next.ServeHTTP(edited, r)
+}
+
+// setDate sets the header that net/http would set to the present time.
+func (f Fault) setDate(h http.Header) {
+	if h["Date"] = nil; f.Date == noDate {
+		return
+	}
+	ahead, _ := time.ParseDuration(f.Date) // it was checked
+	h.Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
 }
 
 // ignoredConditions returns the headers that compare a validator, for faults that

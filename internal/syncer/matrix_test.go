@@ -107,6 +107,8 @@ var matrix = map[string]matrixRow{
 	"no validators":            {fault: emulator.Fault{Kind: emulator.KindNoValidators}, short: harmless(), long: harmless(), cut: true},
 	"no length":                {fault: emulator.Fault{Kind: emulator.KindNoLength}, short: harmless(), long: harmless(), cut: true},
 	"another ETag each time":   {fault: emulator.Fault{Kind: emulator.KindChangeETag}, short: harmless(), long: harmless(), cut: true},
+	"no date":                  {fault: emulator.Fault{Kind: emulator.KindDate, Date: "none"}, short: harmless(), long: harmless(), cut: true},
+	"a clock a year ahead":     {fault: emulator.Fault{Kind: emulator.KindDate, Date: "8760h"}, short: harmless(), long: harmless(), cut: true},
 	"a range one byte too far": {fault: emulator.Fault{Kind: emulator.KindBadRange}, short: harmless(), long: harmless(), cut: true},
 
 	"corrupt": {fault: emulator.Fault{Kind: emulator.KindCorrupt}, short: refused(refusal.BadShape, ""), long: mismatch()},
