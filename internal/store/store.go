@@ -23,7 +23,7 @@ const (
 )
 
 var (
-	bucketMeta      = []byte("meta")      // schema, jitter, created
+	bucketMeta      = []byte("meta")      // schema, jitter, created, dated
 	bucketManifests = []byte("manifests") // name -> Manifest
 	bucketPlanned   = []byte("pending")   // name -> []Planned
 	bucketOrigins   = []byte("origins")   // origin -> end of its cool-down
@@ -37,6 +37,7 @@ var (
 	keySchema  = []byte("schema")
 	keyJitter  = []byte("jitter")
 	keyCreated = []byte("created")
+	keyDated   = []byte("dated")
 )
 
 // Store is an open state file. Its methods are safe for concurrent use. A change is
@@ -85,6 +86,28 @@ func (s *Store) Jitter(draw func() float64) (share float64, err error) {
 	return share, errors.Join(err, s.update(func(tx *bbolt.Tx) error {
 		return putJSON(tx.Bucket(bucketMeta), keyJitter, share)
 	}))
+}
+
+// Dated is a Date header of the provider or the upstream.
+type Dated struct {
+	Header time.Time `json:"header"`
+	SeenAt time.Time `json:"seen_at"` // by this machine's clock
+}
+
+// Dated returns the last Date header that was saved, the zero value for none.
+func (s *Store) Dated() (d Dated, err error) {
+	err = s.read(func(tx *bbolt.Tx) error {
+		if json.Unmarshal(tx.Bucket(bucketMeta).Get(keyDated), &d) != nil {
+			d = Dated{} // it was never saved, or is damaged
+		}
+		return nil
+	})
+	return d, err
+}
+
+// SetDated saves a Date header.
+func (s *Store) SetDated(d Dated) error {
+	return s.update(func(tx *bbolt.Tx) error { return putJSON(tx.Bucket(bucketMeta), keyDated, d) })
 }
 
 // CoolDowns returns the end of each origin's cool-down.

@@ -53,6 +53,7 @@ type Config struct {
 	Gate              *Gate                         // nil for one of its own
 	Trace             func(sent bool, head string)  // of each request that is sent and each response: its first line and headers, without secrets; nil for nobody
 	Sign              func(*http.Request) error     // adds headers that prove who asks, to each request to the origin of Base; nil for none
+	Dated             func(time.Time)               // of the Date header of each answer of the origin of Base that no cache kept; nil for nobody
 	Report            bool                          // sends the State of requests to the origin of Base once that says it is a syncd
 }
 

@@ -34,9 +34,17 @@ func (b base) orders(origin string, answer *http.Response, isNamed bool) (text s
 	return answer.Header.Get(HeaderDestroy), true
 }
 
-// recognise notes whether the base's origin is a syncd. Its answers say so.
+// recognise notes what the answers of the base's origin say about it: whether it is a syncd,
+// and its time. The date of an answer from a cache is an old one.
 func (c *Client) recognise(origin string, answer *http.Response) {
-	if origin == c.base.origin {
-		c.isSyncd.Store(answer.Header.Get(HeaderUpstream) == Upstream)
+	if origin != c.base.origin {
+		return
+	}
+	c.isSyncd.Store(answer.Header.Get(HeaderUpstream) == Upstream)
+	if c.cfg.Dated == nil || answer.Header.Get("Age") != "" {
+		return
+	}
+	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+		c.cfg.Dated(date)
 	}
 }
