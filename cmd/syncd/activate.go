@@ -45,6 +45,7 @@ the same revision again, unless the gate or the configuration changes. 'syncd sy
 	}
 	cmd.Flags().BoolVar(&req.Discard, "discard", false, "drop what is staged or refused")
 	cmd.Flags().BoolVar(&req.Again, "again", false, "ask gates and probes again that refused a revision")
+	cmd.Flags().BoolVar(&req.Force, "force", false, "also publish data that has expired")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.MarkFlagsMutuallyExclusive("discard", "again")
 	return cmd

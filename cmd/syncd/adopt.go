@@ -44,6 +44,7 @@ gives up downloads of files that DIR has.`,
 	}
 	cmd.Flags().StringSliceVar(&req.Manifests, "manifest", nil, "adopt only for these manifests")
 	cmd.Flags().BoolVar(&req.Move, "move", false, "take the needed files out of DIR")
+	cmd.Flags().BoolVar(&req.Force, "force", false, "also for a release that has expired")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }

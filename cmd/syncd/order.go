@@ -16,7 +16,7 @@ import (
 )
 
 func pinCommand(a *cli.App) *cobra.Command {
-	var asJSON bool
+	var asJSON, force bool
 	cmd := &cobra.Command{
 		Use: "pin MANIFEST RELEASE", Short: "Keep a manifest at a release, whatever the configuration says", Args: cli.Arguments(2, 2),
 		Long: `Mirror this release of a manifest from the next sync on, until 'syncd unpin'. It goes
@@ -28,9 +28,10 @@ before 'release' of the configuration, and may be an older one.`,
 			}
 			text := fmt.Sprintf("%s  pinned to %s", args[0], release)
 			next := fmt.Sprintf(": `syncd sync %s` fetches it now, else the next sync does", args[0])
-			return giveOrder(cmd.Context(), a, request.Order{Manifests: args[:1], Release: string(release), Trigger: request.TriggerPin}, text, next, asJSON)
+			return giveOrder(cmd.Context(), a, request.Order{Manifests: args[:1], Release: string(release), Force: force, Trigger: request.TriggerPin}, text, next, asJSON)
 		},
 	}
+	cmd.Flags().BoolVar(&force, "force", false, "also a release that has expired")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }

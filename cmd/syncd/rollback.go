@@ -36,6 +36,7 @@ for each 10 GiB.`,
 		},
 	}
 	cmd.Flags().StringSliceVar(&req.Manifests, "manifest", nil, "roll back only these manifests")
+	cmd.Flags().BoolVar(&req.Force, "force", false, "also go back to data that has expired")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }

@@ -7,6 +7,7 @@ import (
 	"syncd/internal/config/document"
 	"syncd/internal/config/value"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/expiry"
 )
 
 // Manifest is one entry to mirror: a manifest of the provider with that name, a product,
@@ -22,6 +23,7 @@ type Manifest struct {
 	Activate Activation      // its own or the general one
 	Gate     Gate            // its own or the general one
 	Probe    Probe           // its own or the general one
+	Expires  expiry.Rule
 }
 
 // manifests decodes the list of manifests. general has the values of a manifest without
@@ -73,6 +75,8 @@ func (d *decoder) manifest(m *Manifest, path string, n *document.Node) {
 		"activate":     activation(&m.Activate),
 		"gate":         gateOf(&m.Gate),
 		"probe":        probeOf(&m.Probe),
+		"expires":      expires(&m.Expires),
+		"on_expiry":    document.Scalar(&m.Expires.Withdraw, parseOnExpiry),
 	})
 	if !d.IsSet(path + ".name") {
 		d.Fail(path+".name", "is missing", "write the manifest's name, as `syncd manifests` lists it")

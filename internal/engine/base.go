@@ -16,8 +16,10 @@ import (
 	"syncd/internal/disk/flock"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/golive/probe"
+	"syncd/internal/host/clock"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/lifespan"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/store"
 )
@@ -25,16 +27,18 @@ import (
 // base is what all parts of an engine share: the data directory, the configuration in
 // force and the count of the running work.
 type base struct {
-	options Options
-	dirLock *flock.Lock
-	store   *store.Store
-	mirror  *mirror.Mirror
-	staging *staging.Area
-	notes   *probe.Notes
-	metrics *metrics.Metrics
-	running *semaphore.Weighted // of maxWork; one for each piece of work
-	active  atomic.Pointer[active]
-	users   sync.Mutex // guards the users of each active
+	options   Options
+	dirLock   *flock.Lock
+	store     *store.Store
+	mirror    *mirror.Mirror
+	staging   *staging.Area
+	notes     *probe.Notes
+	lifespans *lifespan.Register
+	witness   *clock.Witness
+	metrics   *metrics.Metrics
+	running   *semaphore.Weighted // of maxWork; one for each piece of work
+	active    atomic.Pointer[active]
+	users     sync.Mutex // guards the users of each active
 }
 
 // Config returns the configuration in force.

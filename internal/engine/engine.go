@@ -27,6 +27,7 @@ import (
 	"syncd/internal/metrics/tracing"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/audit"
+	"syncd/internal/mirror/lifespan"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report/progress"
 	"syncd/internal/store"
@@ -138,7 +139,7 @@ func openError(err error) error {
 }
 
 func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)) error {
-	if err := e.recoverTree(cfg, warn); err != nil {
+	if err := e.recoverTree(cfg, disk, warn); err != nil {
 		return err
 	}
 	if err := e.Probes.open(disk); err != nil {
@@ -180,10 +181,13 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 }
 
 // recoverTree removes what a crash left unfinished in the tree.
-func (e *Engine) recoverTree(cfg *config.Config, warn func(string)) (err error) {
+func (e *Engine) recoverTree(cfg *config.Config, disk *durable.Disk, warn func(string)) (err error) {
 	e.mirror.SetAccess(mirror.Access(cfg.Permissions))
 	if err = e.mirror.Recover(); err == nil {
 		e.staging, err = staging.Open(e.mirror, warn)
+	}
+	if err == nil {
+		e.lifespans, err = lifespan.Open(e.mirror.Root(), disk, warn)
 	}
 	if err != nil {
 		return fmt.Errorf("data_dir: %w", err)
@@ -212,6 +216,9 @@ func (e *Engine) openState(warn func(string)) error {
 		e.silence.noteCoolDown(until)
 	}
 	e.gate = transport.NewGate(coolDowns, e.saveCoolDown)
+	if e.witness, err = newWitness(s, warn); err != nil {
+		return err
+	}
 	if err := learnPast(s); err != nil {
 		warn(fmt.Sprintf("reading past releases from the history failed, the next start tries again: %v", err))
 	}

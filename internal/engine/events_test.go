@@ -20,6 +20,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/engine/operation"
 	"syncd/internal/hooks/event"
+	"syncd/internal/hooks/outbox"
 	"syncd/internal/report/request"
 )
 
@@ -127,6 +128,14 @@ func TestEveryEventHasTheFieldsOfTheTable(t *testing.T) {
 	}
 	e.retries.tell("one", transport.Trouble{Answers: true}) // recovered
 	must(t, e.Hooks.outbox.NotifyStale(e.mirror.Current(), func(string, time.Time) bool { return true }))
+	for _, kind := range []event.Kind{event.Expiring, event.Expired, event.Expiring} { // each is told once
+		aging := outbox.Aging{Record: e.mirror.Current().Records["one"], Generation: e.mirror.Current().Number, Kind: kind, Day: "2026-12-31", Text: "until 2026-12-31"}
+		must(t, e.Hooks.outbox.NotifyAging([]outbox.Aging{aging}))
+		must(t, e.Hooks.outbox.NotifyAging([]outbox.Aging{aging}))
+		if got := len(r.events(string(kind))); got > 1 {
+			t.Errorf("%d events %s", got, kind)
+		}
+	}
 	damaged := filepath.Join(w.cfg.DataDir, "current/one/one.dat")
 	must(t, os.Chmod(damaged, 0o644))
 	must(t, os.WriteFile(damaged, []byte("damage"), 0o644))
@@ -175,6 +184,10 @@ func checkFields(t *testing.T, kind string, row map[string]string, data map[stri
 			t.Errorf("%s: %s is %q (there: %v), the table says %q", kind, field, value, has, says)
 		}
 	}
+	if isAbout := kind == string(event.Expiring) || kind == string(event.Expired); isAbout != (data["expires"] == "2026-12-31") {
+		t.Errorf("%s: expires is %v", kind, data["expires"])
+	}
+	delete(data, "expires")
 	if len(data) != len(row)+3 { // manifest, host and the type
 		t.Errorf("%s has fields that the table lacks: %v", kind, data)
 	}

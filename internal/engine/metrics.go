@@ -53,7 +53,8 @@ func (s metricSet) create(cfg *config.Config) {
 	for _, m := range cfg.Manifests {
 		s.metrics.CreateManifest(m.Name, status.LabelValues())
 		s.metrics.Pinned(m.Name, cmp.Or(current.Records[m.Name].Orders.Pin, m.Release) != manifest.Latest)
-		status.ShowManifest(s.metrics, m.Name, current.Records[m.Name], saved[m.Name], entries[m.Name])
+		status.ShowManifest(s.metrics, m.Name, current.Records[m.Name], saved[m.Name], entries[m.Name],
+			status.AgeOf(m.Expires, current.Records[m.Name], s.lifespans.Get(m.Name), s.witness.Present()))
 		if v := s.notes.Of(m.Name, current.Records[m.Name].ID()).Verdict; v != nil && m.Probe.IsSet() {
 			s.metrics.Probed(m.Name, v.Passed, v.At)
 		}

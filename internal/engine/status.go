@@ -26,7 +26,7 @@ func (e *Engine) Progress() report.Progress { return e.progress.Snapshot() }
 func (e *Engine) Status() (report.Status, error) {
 	progress := e.progress.Snapshot()
 	progress.StuckSince = e.silence.stuckSince()
-	s, err := readStatus(e.Config(), e.mirror, e.store, e.staging.All(), progress)
+	s, err := readStatus(e.Config(), e.mirror, e.store, e.staging.All(), ages{e.lifespans.All(), e.witness.Present()}, progress)
 	showProbes(&s, e.Config(), e.notes.Trials())
 	s.Exports = status.Exports(e.mirror, Exports(e.Config()), e.directory.FailedExports())
 	s.Scrub = status.Scrub(e.Scrub.Progress(), e.Config().Scrub.Schedule.IsSet())
@@ -75,7 +75,11 @@ func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader
 	if err != nil {
 		return report.Status{}, err
 	}
-	s, err := readStatus(cfg, m, state, entries, report.Progress{})
+	known, err := agesOnDisk(m, state)
+	if err != nil {
+		return report.Status{}, err
+	}
+	s, err := readStatus(cfg, m, state, entries, known, report.Progress{})
 	trials, readErr := probe.Read(m.Root())
 	err = errors.Join(err, readErr)
 	showProbes(&s, cfg, trials)
@@ -100,11 +104,13 @@ func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader
 	return s, err
 }
 
-func readStatus(cfg *config.Config, m *mirror.Mirror, state status.StateReader, entries map[string]staging.Revision, progress report.Progress) (report.Status, error) {
+func readStatus(cfg *config.Config, m *mirror.Mirror, state status.StateReader, entries map[string]staging.Revision, known ages, progress report.Progress) (report.Status, error) {
 	configured := make([]status.Configured, len(cfg.Manifests))
-	blocked := golive.Blocked(targetsOf(cfg, probe.Probe{}), groupsOf(cfg), m.Current(), entries, time.Now())
+	current := m.Current()
+	blocked := golive.Blocked(targetsOf(cfg, probe.Probe{}), groupsOf(cfg), current, entries, time.Now())
 	for i, m := range cfg.Manifests {
-		configured[i] = status.Configured{Name: m.Name, Release: m.Release, Policy: policyOf(m.Activate), Grouped: len(groupsOf(cfg).Of(m.Name)) > 1, Blocked: blocked[m.Name]}
+		configured[i] = status.Configured{Name: m.Name, Release: m.Release, Policy: policyOf(m.Activate), Grouped: len(groupsOf(cfg).Of(m.Name)) > 1, Blocked: cmp.Or(blocked[m.Name], known.blocks(m, entries[m.Name]))}
+		configured[i].Age = known.of(m, current.Records[m.Name])
 	}
 	s, err := status.Read(m, state, origin.Of(cfg.Source.URL), configured, entries, progress)
 	s.Views = status.Views(m.Current(), configuredViews(cfg, m.Current()))

@@ -48,6 +48,7 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 		return result, err
 	}
 	result, err = working(e, e.Probes.prove)(ctx, result)
+	e.Expire(ctx).addTo(&result)
 	if err == nil {
 		result.Upload = e.uploads.upload(ctx)
 	}

@@ -84,7 +84,11 @@ func (op *activation) Propose(context.Context) (p Proposal, err error) {
 		return p, err
 	}
 	asked := op.req.Trigger != request.TriggerWindow
-	records, broken := queue{op.Tree}.ready(op.names, op.started, asked)
+	names := op.names
+	if !asked {
+		names = aging{op.Tree}.fresh(names, op.Staging.All())
+	}
+	records, broken := queue{op.Tree}.ready(names, op.started, asked)
 	maps.Copy(op.stay, broken)
 	if asked && (len(op.req.Names) > 0 || len(records) == 0) {
 		op.addWaiting(records)
@@ -92,7 +96,11 @@ func (op *activation) Propose(context.Context) (p Proposal, err error) {
 	if len(records) == 0 {
 		return p, nil
 	}
+	if op.req.Force {
+		p.Forced = op.names
+	}
 	return Proposal{
+		Forced: p.Forced,
 		Change: mirror.Change{Set: records}, Together: op.Groups.split(records),
 		Views: op.ConfiguredViews(), Orphans: true, Replaces: true,
 	}, nil

@@ -41,9 +41,11 @@ type Operation interface {
 
 // Proposal is a change, and how it is published.
 type Proposal struct {
-	Change   mirror.Change
-	Together [][]string // manifests of the change that go live together or not at all
-	Whole    bool       // the change is published as a whole or not at all
+	Change    mirror.Change
+	Together  [][]string // manifests of the change that go live together or not at all
+	Whole     bool       // the change is published as a whole or not at all
+	Withdraws bool       // manifests leave, and views must follow, whatever else they show then
+	Forced    []string   // manifests of which the operator lets expired revisions go live
 
 	Views     []ConfiguredView // that follow the change, and their exports with them
 	LateViews bool             // a view that cannot be made stays as it is, and holds up no manifest
@@ -132,13 +134,19 @@ func (a *application) run(ctx context.Context) (err error) {
 // cannot be built.
 func (a *application) publish(ctx context.Context) error {
 	for {
+		if err := a.refuseExpired(); err != nil {
+			return err
+		}
 		if err := a.arrange(); err != nil {
 			return err
 		}
 		if a.isEmpty() {
 			return nil
 		}
-		err := a.swap(ctx)
+		err := a.noteForced()
+		if err == nil {
+			err = a.swap(ctx)
+		}
 		if err == nil || !a.leaveBroken(err) {
 			return space.RefuseIfFull(err)
 		}
@@ -191,6 +199,10 @@ func (a *application) arrange() error {
 			v.Err = a.late[v.Name]
 		}
 		made, err := a.tree.arrange(v, a.outcome.Before, a.outcome.Change, a.tree.room.Reserved(a.proposal.Except))
+		if err != nil && a.proposal.Withdraws {
+			a.tree.Log.Error().Err(err).Str("view", v.Name).Msg("the view cannot follow a withdrawal, so it is empty until the next sync")
+			made, err = emptied(v, a.tree.Version)
+		}
 		var misplaced *layout.PlaceError
 		switch {
 		case errors.As(err, &misplaced) && a.leave(misplaced.Names(), err):
@@ -216,6 +228,9 @@ func (a *application) arrange() error {
 func (a *application) leaveBroken(err error) bool {
 	var broken *mirror.BuildError
 	if a.proposal.Whole || !errors.As(err, &broken) {
+		return false
+	}
+	if a.late[broken.View] != nil { // it is empty already
 		return false
 	}
 	why := space.RefuseIfFull(broken.Err)
@@ -258,6 +273,7 @@ func (a *application) leave(names []string, why error) bool {
 func (a *application) follow() {
 	if a.outcome.Moved() {
 		a.tree.room.RequestPrune()
+		a.noteServed()
 	}
 	if a.outcome.Err != nil {
 		a.failViews()
@@ -307,7 +323,7 @@ func (t *Tree) showManifests(r Commit, o Outcome) {
 	current := t.Mirror.Current()
 	names = slices.AppendSeq(names, maps.Keys(r.Changes.Manifests))
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		status.ShowManifest(t.Metrics, name, current.Records[name], states[name], t.Staging.Get(name))
+		status.ShowManifest(t.Metrics, name, current.Records[name], states[name], t.Staging.Get(name), ageOf(t, name))
 	}
 }
 

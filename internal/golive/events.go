@@ -46,9 +46,9 @@ func (t *Tree) CatchUp() error {
 func (t *Tree) waitingToGoLive() map[string]mirror.Record {
 	staged, current := map[string]mirror.Record{}, t.Mirror.Current()
 	for name, e := range t.Staging.All() {
-		served := current.Records[name].ID()
-		if e.IsStaged() && e.ID() != served && e.Passes(t.target(name).Gate.Identity(), served) {
-			staged[name] = mirror.Record{Manifest: name, Release: e.Release, Revision: e.Revision}
+		served, expired := current.Records[name].ID(), aging{t}.refusal(headOf(e), current.Records[name])
+		if e.IsStaged() && expired == nil && e.ID() != served && e.Passes(t.target(name).Gate.Identity(), served) {
+			staged[name] = headOf(e)
 		}
 	}
 	return staged

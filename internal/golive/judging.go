@@ -20,7 +20,7 @@ import (
 type court struct{ *Tree }
 
 func (t court) decide(ctx context.Context, prepared gate.Case, again bool) (asked bool, err error) {
-	judge := gate.Judge{Docket: t.docket, Mirror: t.Mirror, Staging: t.Staging, Redact: t.Redact, Change: t.Change}
+	judge := gate.Judge{Docket: t.docket, Mirror: t.Mirror, Lifespans: t.Lifespans, Staging: t.Staging, Redact: t.Redact, Change: t.Change}
 	return judge.Decide(ctx, prepared, again)
 }
 
@@ -31,7 +31,7 @@ func (t court) decide(ctx context.Context, prepared gate.Case, again bool) (aske
 func (t *Tree) Judge(ctx context.Context, c Candidate, mates func() []mirror.Record) (asked bool, err error) {
 	var prepared gate.Case
 	err = t.Change(ctx, func() (err error) {
-		served, isServed := t.Mirror.Current().Records[c.Target().Name]
+		served, isServed := Served(t, c.Target().Name)
 		if c.Recheck(served, isServed); !c.IsOpen() {
 			return nil
 		}

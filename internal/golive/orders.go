@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,7 +27,8 @@ func (t *Tree) Order(ctx context.Context, req request.Order) (report.Sync, error
 // order changes no revision, so that no view follows.
 type order struct {
 	command
-	req request.Order
+	req       request.Order
+	withdrawn []string // manifests that nothing is served of, whose orders changed
 }
 
 func (op *order) Propose(context.Context) (p Proposal, err error) {
@@ -39,22 +41,36 @@ func (op *order) Propose(context.Context) (p Proposal, err error) {
 	}
 	p.Change.Orders = map[string]mirror.Orders{}
 	for _, t := range targets {
-		record, served := op.Mirror.Current().Records[t.Name]
-		if !served {
+		record, served := Served(op.Tree, t.Name)
+		gone := op.Lifespans.Get(t.Name).Withdrawn
+		if !served && gone == nil {
 			return p, fmt.Errorf("%s has no data yet, so there is no record to keep this in: set `release` in the configuration, or sync first", t.Name)
 		}
 		orders, err := newOrders(record, op.req)
 		if err != nil {
 			return p, err
 		}
+		if op.req.Trigger == request.TriggerPin && !op.req.Force {
+			if err := (aging{op.Tree}).checkPin(t.Name, orders.Pin); err != nil {
+				return p, err
+			}
+		}
 		if op.req.Trigger == request.TriggerPin { // the operator wants it, also if it was destroyed
 			if err := op.Destroyed.Allow(t.Name, orders.Pin, time.Now()); err != nil {
 				return p, err
 			}
 		}
-		if !orders.Equal(record.Orders) {
+		switch {
+		case orders.Equal(record.Orders):
+		case served:
 			p.Change.Orders[t.Name] = orders
+		default: // no record of current has them
+			op.withdrawn = append(op.withdrawn, t.Name)
+			if err := op.Lifespans.Order(t.Name, orders); err != nil {
+				return p, err
+			}
 		}
+		record.Manifest = t.Name
 		result := resultOf(record, report.Unchanged)
 		if orders.Holds(time.Now()) {
 			result.HoldUntil = &orders.HoldUntil
@@ -69,9 +85,9 @@ func newOrders(record mirror.Record, req request.Order) (mirror.Orders, error) {
 	orders := record.Orders
 	switch req.Trigger {
 	case request.TriggerPin:
-		orders.Pin = manifest.Release(req.Release)
+		orders.Pin, orders.PinForced = manifest.Release(req.Release), req.Force
 	case request.TriggerUnpin:
-		orders.Pin = ""
+		orders.Pin, orders.PinForced = "", false
 	case request.TriggerHold:
 		orders.HoldUntil = req.Until.UTC()
 	case request.TriggerSkip:
@@ -90,14 +106,14 @@ func newOrders(record mirror.Record, req request.Order) (mirror.Orders, error) {
 
 // Settle drops what is staged against the new orders.
 func (op *order) Settle(o Outcome) (*Commit, error) {
-	if !op.settled(o) {
+	if !op.settled(o) && len(op.withdrawn) == 0 {
 		return nil, o.Err
 	}
 	err := o.Err
-	for name := range o.Change.Orders {
+	for _, name := range slices.AppendSeq(op.withdrawn, maps.Keys(o.Change.Orders)) {
 		t, e := op.target(name), op.Staging.Get(name)
 		isOther := t.Release.IsMonth() && e.Release != t.Release
-		if e.Manifest != "" && !e.IsUndone() && (isOther || o.After.Records[name].Orders.Skips(e.Release)) {
+		if e.Manifest != "" && !e.IsUndone() && (isOther || aging{op.Tree}.orders(name).Skips(e.Release)) {
 			err = errors.Join(err, op.Staging.Remove(name))
 		}
 		op.Metrics.Pinned(name, t.Release != manifest.Latest)

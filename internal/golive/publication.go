@@ -82,7 +82,7 @@ func (p *Publication) Propose(ctx context.Context) (Proposal, error) {
 	t, now := p.tree, time.Now().UTC()
 	current := t.Mirror.Current()
 	for _, c := range p.open() {
-		served, isServed := current.Records[c.Target().Name]
+		served, isServed := Served(t, c.Target().Name)
 		c.Recheck(served, isServed)
 		if e := t.Staging.Get(c.Target().Name); c.IsOpen() && e.IsUndone() && e.ID() == c.Record(now).ID() {
 			c.Fail(e.Verdict.Refusal())
@@ -97,6 +97,9 @@ func (p *Publication) Propose(ctx context.Context) (Proposal, error) {
 	proposal := Proposal{Whole: p.Whole, Views: p.Views, LateViews: true, Replaces: true, Exports: p.Exports, TakeOver: p.TakeOver}
 	for _, c := range p.Candidates {
 		proposal.Except = append(proposal.Except, c.Target().Name)
+	}
+	if p.Force {
+		proposal.Forced = proposal.Except
 	}
 	change := &proposal.Change
 	for _, c := range p.open() {

@@ -90,6 +90,9 @@ func (op *retreat) goal(current mirror.Generation) (goal mirror.Generation, targ
 			release, _ := record.SplitID(swapped.Back)
 			return goal, nil, op.stay("%s of %s is not on disk any more", release, name)
 		}
+		if why := (aging{op.Tree}).refusal(then, current.Records[name]); why != nil {
+			return goal, nil, op.stay("%v", why)
+		}
 		goal.Records[name] = then
 		targets = append(targets, op.Targets.find(name))
 	}

@@ -61,6 +61,9 @@ func (op *rollback) Propose(context.Context) (p Proposal, err error) {
 	current := op.Mirror.Current()
 	op.found = &goal
 	p = Proposal{Change: op.changeTo(goal, current, op.targets), Whole: true, Views: op.ConfiguredViews(), Orphans: true, Stays: true}
+	if op.req.Force {
+		p.Forced = op.targets.Names()
+	}
 	var unproven []mirror.Record
 	for _, r := range p.Change.Set {
 		if op.isUndone(r) {
@@ -75,10 +78,25 @@ func (op *rollback) Propose(context.Context) (p Proposal, err error) {
 		return p, fmt.Errorf("nothing to go back to: generation %d is the served one", goal.Number)
 	case len(p.Change.Set) == 0:
 		return p, fmt.Errorf("nothing to go back to: generation %d has the same revisions as the served generation %d", goal.Number, current.Number)
+	case op.expired(p) != nil:
+		return p, op.expired(p)
 	case len(unproven) > 0:
 		return p, &unprovenError{unproven}
 	}
 	return p, nil
+}
+
+// expired says which revision must not go live any more, before files are read.
+func (op *rollback) expired(p Proposal) error {
+	if len(p.Forced) > 0 {
+		return nil
+	}
+	for _, r := range p.Change.Set {
+		if why := (aging{op.Tree}).refusal(r, op.Mirror.Current().Records[r.Manifest]); why != nil {
+			return fmt.Errorf("%w; `syncd rollback --manifest NAME` rolls back others", why)
+		}
+	}
+	return nil
 }
 
 // Settle lists the manifests that went back.
@@ -170,9 +188,9 @@ func (op *command) changeTo(goal, current mirror.Generation, targets Targets) (c
 		if !shown || then.ID() == now.ID() {
 			continue
 		}
-		orders := now.Orders
+		orders := aging{op.Tree}.orders(t.Name)
 		if orders.Pin != "" && orders.Pin != then.Release { // or the next sync would undo the rollback
-			orders.Pin = then.Release
+			orders.Pin, orders.PinForced = then.Release, false
 			if change.Orders == nil {
 				change.Orders = map[string]mirror.Orders{}
 			}

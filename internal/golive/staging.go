@@ -161,7 +161,8 @@ func (t *Tree) DueAt(now time.Time) (next time.Time) {
 // HasDue is true if something staged may go live now.
 func (t *Tree) HasDue(now time.Time) bool {
 	entries := t.Staging.All()
-	return len(queue{t}.readyGroups(slices.Collect(maps.Keys(entries)), entries, now, false)) > 0
+	names := aging{t}.fresh(slices.Collect(maps.Keys(entries)), entries)
+	return len(queue{t}.readyGroups(names, entries, now, false)) > 0
 }
 
 // forgetStaged forgets what is staged of a manifest.

@@ -8,6 +8,7 @@ import (
 	"syncd/internal/golive/gate"
 	"syncd/internal/golive/probe"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/expiry"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report/request"
@@ -19,6 +20,7 @@ type Target struct {
 	Activate staging.Policy
 	Gate     gate.Gate
 	Probe    probe.Probe
+	Expires  expiry.Rule
 }
 
 // With returns the target as the operator's orders want it.
@@ -155,7 +157,7 @@ func (t *Tree) named(asked []string) (names []string, err error) {
 
 // target returns the target of a manifest with the orders for it.
 func (t *Tree) target(name string) Target {
-	return t.Targets.find(name).With(t.Mirror.Current().Records[name].Orders)
+	return t.Targets.find(name).With(aging{t}.orders(name))
 }
 
 // Selection identifies which files of a target are mirrored and by which digests they are

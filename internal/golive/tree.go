@@ -13,12 +13,14 @@ import (
 	"syncd/internal/golive/room"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/expiry"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/destroy"
 	"syncd/internal/mirror/export"
 	"syncd/internal/mirror/inventory"
+	"syncd/internal/mirror/lifespan"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/store"
 )
@@ -48,6 +50,9 @@ type Config struct {
 	Metrics *metrics.Metrics
 	Log     zerolog.Logger
 	Version string // of syncd, for records
+
+	Lifespans *lifespan.Register    // of Mirror
+	Present   func() expiry.Present // what the clock and the provider say; safe for concurrent use
 
 	Source      string // base URL as records show it
 	Algorithm   manifest.Algorithm
@@ -152,7 +157,7 @@ func (cfg Config) disk() *durable.Disk {
 // RoomConfig is what the configuration says about the disk.
 func (t *Tree) RoomConfig() room.Config {
 	cfg := room.Config{
-		Mirror: t.Mirror, Store: t.Store, Staging: t.Staging, Inventory: t.Inventory, Log: t.Log,
+		Mirror: t.Mirror, Store: t.Store, Staging: t.Staging, Lifespans: t.Lifespans, Inventory: t.Inventory, Log: t.Log,
 		Back: trying{t}.back, Manifests: t.Targets.Names(), Transfers: t.Transfers, Retain: t.Retain, RetainFor: t.RetainFor, Recheck: t.Recheck,
 	}
 	if t.Followers != nil { // a nil Followers in the other interface would not be nil

@@ -38,9 +38,9 @@ func (t *Tree) ConfiguredViews() []ConfiguredView {
 }
 
 // arrange returns the view that follows from a change, nil if the served one stays. A
-// view appears when all its manifests have data. Later, one without data is left out, and
-// one that left the configuration stays until it is forgotten. The new view leaves the space
-// that others reserved, and that of the views in the change.
+// view appears when all its manifests have data. Later, one without data is left out, the
+// view of none is empty, and one that left the configuration stays until it is forgotten. The
+// new view leaves the space that others reserved, and that of the views in the change.
 func (t *Tree) arrange(v ConfiguredView, current mirror.Generation, change mirror.Change, others space.Amount) (*mirror.View, error) {
 	records, served := current.After(change), current.Views[v.Name]
 	if _, taken := records[v.Name]; taken {
@@ -53,7 +53,7 @@ func (t *Tree) arrange(v ConfiguredView, current mirror.Generation, change mirro
 	switch missing := v.Missing(records); {
 	case v.Err != nil:
 		return nil, fmt.Errorf("view %s: %w", v.Name, v.Err)
-	case isNew && len(missing) > 0, len(missing) == len(v.Manifests), !isNew && v.Matches(served, records):
+	case isNew && len(missing) > 0, !isNew && v.Matches(served, records):
 		return nil, nil
 	}
 	made, unmapped, err := v.Arrange(records, t.Version)

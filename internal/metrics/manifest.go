@@ -28,7 +28,7 @@ func (m *Metrics) CreateManifest(name string, values LabelValues) {
 	for _, vec := range []*prometheus.CounterVec{m.downloadBytes, m.filesDownloaded, m.verifyFailures, m.resumedBytes, m.destroyed} {
 		vec.WithLabelValues(name)
 	}
-	for _, vec := range []*prometheus.GaugeVec{m.lastCheck, m.lastSuccess, m.mirrorBytes, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil, m.probeSuccess, m.probedAt} {
+	for _, vec := range []*prometheus.GaugeVec{m.lastCheck, m.lastSuccess, m.mirrorBytes, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil, m.probeSuccess, m.probedAt, m.expires} {
 		vec.WithLabelValues(name)
 	}
 }
@@ -42,7 +42,7 @@ func (m *Metrics) DropManifest(name string) {
 		vec.DeletePartialMatch(labels)
 	}
 	for _, vec := range []*prometheus.GaugeVec{
-		m.lastCheck, m.lastSuccess, m.mirrorBytes, m.state, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil, m.probeSuccess, m.probedAt,
+		m.lastCheck, m.lastSuccess, m.mirrorBytes, m.state, m.behind, m.pinned, m.activeSince, m.diskNeeded, m.expected, m.forecast, m.stagedSince, m.quarantinedSince, m.heldUntil, m.probeSuccess, m.probedAt, m.expires,
 	} {
 		vec.DeletePartialMatch(labels)
 	}
@@ -69,10 +69,12 @@ type ManifestStatus struct {
 	Staged      time.Time // since when something is staged; zero for nothing
 	Quarantined time.Time // when the gate refused what is in quarantine; zero for nothing
 	HeldUntil   time.Time // by command; zero for no hold
+	Expires     time.Time // when the data may be used no more; zero for never
 }
 
 // SetManifest sets the series of a manifest's status. Zero fields leave their series
-// as they are, except for State, Behind, Expected and the last three.
+// as they are, except for State, Behind, Expected, the last four, and all that describes
+// what is served.
 func (m *Metrics) SetManifest(name string, s ManifestStatus) {
 	setState(m.state, name, s.State, s.States)
 	m.behind.WithLabelValues(name).Set(float64(s.Behind))
@@ -80,14 +82,17 @@ func (m *Metrics) SetManifest(name string, s ManifestStatus) {
 	m.stagedSince.WithLabelValues(name).Set(seconds(s.Staged))
 	m.quarantinedSince.WithLabelValues(name).Set(seconds(s.Quarantined))
 	m.heldUntil.WithLabelValues(name).Set(seconds(s.HeldUntil))
+	m.expires.WithLabelValues(name).Set(seconds(s.Expires))
+	m.mirrorBytes.WithLabelValues(name).Set(float64(s.Bytes))
+	m.activeSince.WithLabelValues(name).Set(seconds(s.Since))
 	if s.Release != "" {
 		m.info(m.releaseInfo, name, s.Release, s.Revision)
-		m.mirrorBytes.WithLabelValues(name).Set(float64(s.Bytes))
+	} else {
+		m.dropInfo(m.releaseInfo, name)
 	}
 	if s.Newest != "" {
 		m.info(m.newest, name, s.Newest)
 	}
-	setTime(m.activeSince.WithLabelValues(name), s.Since)
 	setTime(m.lastCheck.WithLabelValues(name), s.Checked)
 	setTime(m.lastSuccess.WithLabelValues(name), s.Success)
 }
@@ -110,6 +115,14 @@ func (m *Metrics) info(vec *prometheus.GaugeVec, name string, labels ...string) 
 	vec.DeletePartialMatch(prometheus.Labels{"manifest": name})
 	vec.WithLabelValues(append([]string{name}, labels...)...).Set(1)
 	m.shown[key] = labels
+}
+
+// dropInfo removes the info series of a manifest.
+func (m *Metrics) dropInfo(vec *prometheus.GaugeVec, name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	vec.DeletePartialMatch(prometheus.Labels{"manifest": name})
+	delete(m.shown, infoKey{vec, name})
 }
 
 // Forecast sets the disk space that the next releases of a manifest will take.

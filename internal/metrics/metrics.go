@@ -38,7 +38,7 @@ type Metrics struct {
 	expected    *prometheus.GaugeVec
 	forecast    *prometheus.GaugeVec
 
-	stagedSince, quarantinedSince, heldUntil *prometheus.GaugeVec
+	stagedSince, quarantinedSince, heldUntil, expires *prometheus.GaugeVec
 
 	probeSuccess, probedAt *prometheus.GaugeVec
 	probeDuration          prometheus.Histogram
@@ -102,7 +102,7 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 		httpRetries:     counter("http_retries_total", "Retries of requests to the provider.", "endpoint"),
 		hookDeliveries:  counter("hook_deliveries_total", "Attempts to deliver an event to a hook, by result: delivered or failed. Events that were given up count as gave_up.", "hook", "result"),
 
-		state:            gauge("manifest_state", "State of a manifest after its last sync: 1 for in_sync, failed, refused, held, pending, staged or quarantined, 0 for the others.", "manifest", "state"),
+		state:            gauge("manifest_state", "State of a manifest after its last sync: 1 for in_sync, failed, refused, held, pending, staged, quarantined or expired, 0 for the others.", "manifest", "state"),
 		newest:           gauge("newest_release_info", "The newest release of a manifest that the provider listed; always 1.", "manifest", "release"),
 		behind:           gauge("releases_behind", "Months from the served release of a manifest to the newest listed one; 0 while one of them is unknown.", "manifest"),
 		pinned:           gauge("release_pinned", "1 when the configuration names a release of the manifest instead of latest.", "manifest"),
@@ -111,6 +111,7 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 		stagedSince:      gauge("staged_since_timestamp_seconds", "Time since when a revision of a manifest is staged, so that it waits to go live; 0 for none.", "manifest"),
 		quarantinedSince: gauge("quarantined_since_timestamp_seconds", "Time when the gate or the probe refused the revision of a manifest that is in quarantine; 0 for none.", "manifest"),
 		heldUntil:        gauge("held_until_timestamp_seconds", "End of the hold of a manifest by `syncd hold`; 0 without one.", "manifest"),
+		expires:          gauge("manifest_expires_timestamp_seconds", "End of the last day on which the data of a manifest may be used, served or withdrawn; 0 if it does not expire.", "manifest"),
 		expected:         gauge("release_expected_timestamp_seconds", "Time when the release after the newest one of a manifest is due, by past releases; 0 while that is unknown.", "manifest"),
 		forecast:         gauge("disk_forecast_bytes", "Disk space that the next three releases of a manifest will probably take at most, beyond what pruning frees; 0 while that is unknown.", "manifest"),
 		destroyed:        counter("destroyed_bytes_total", "Size of the contents that were destroyed for good, without those that another revision shares.", "manifest"),

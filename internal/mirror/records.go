@@ -200,14 +200,21 @@ func (rs *Records) kept(name string, known map[string]bool) ([]Record, error) {
 // further ones that other hosts use.
 func (rs *Records) retained(all []Generation, keep Retention) (retained map[string]Record, asked []Record, err error) {
 	retained = map[string]Record{}
-	for name, served := range rs.generations.Current().Records {
-		retained[served.Key()] = served
+	current := rs.generations.Current().Records
+	for _, name := range slices.AppendSeq(slices.Clone(keep.Withdrawn), maps.Keys(current)) {
+		served, isServed := current[name]
+		if isServed {
+			retained[served.Key()] = served
+		}
 		records, err := rs.revisionsOf(name, all)
 		if err != nil {
 			return nil, nil, err
 		}
 		records = slices.DeleteFunc(records, func(r Record) bool { return r.ID() == served.ID() })
 		earlier := min(keep.earlier(name), len(records))
+		if !isServed {
+			earlier = min(keep.earlier(name)+1, len(records))
+		}
 		for _, record := range records[:earlier] {
 			retained[record.Key()] = record
 		}

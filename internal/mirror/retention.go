@@ -16,6 +16,7 @@ type Retention struct {
 	Displaced map[string]bool            // manifests that keep one revision fewer, because a new one is about to displace it
 	For       time.Duration              // how long everything stays after it left `current`
 	Objects   map[manifest.ObjectID]bool // wanted by unfinished syncs
+	Withdrawn []string                   // manifests that would be served, had their data not expired
 	Staged    []Record                   // revisions that no generation shows yet
 	Views     []string                   // keys of trees that show them
 	Unknown   bool                       // Objects may be incomplete: remove only objects that were served

@@ -29,8 +29,9 @@ type AdoptedManifest struct {
 	BytesAdopted    int64    `json:"bytes_adopted"`
 	FilesToDownload int      `json:"files_to_download"`
 	BytesToDownload int64    `json:"bytes_to_download"`
-	Missing         []string `json:"missing"` // paths of the first files to download, MaxNamed at most
-	Error           string   `json:"error"`   // why nothing was adopted for it
+	Missing         []string `json:"missing"`          // paths of the first files to download, MaxNamed at most
+	Reason          string   `json:"reason,omitempty"` // of a refusal
+	Error           string   `json:"error"`            // why nothing was adopted for it
 }
 
 // SkippedFile is something in the folder that could not be read or moved.

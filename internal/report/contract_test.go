@@ -25,7 +25,7 @@ func TestStatusJSONMatchesTheContract(t *testing.T) {
 		ActiveSince: &at, Explanation: "held",
 	}}}, `{"data_dir":"/var/lib/syncd","generation":8,"daemon":true,"manifests":[{"name":"dq_addr_data","release":"2026.10",`+
 		`"revision":"0123456789ab","files":5,"bytes":50,"state":"held","checked_at":"2026-10-03T04:05:06Z","synced_at":"2026-10-03T04:05:06Z",`+
-		`"next_sync":null,"held_from":"2026.11","error":"no","staged":null,"quarantined":null,"opens_at":null,"pin":"","hold_until":null,"skips":null,"wanted":"latest","expected":null,"late":false,"newest":"2026.11","active_since":"2026-10-03T04:05:06Z",`+
+		`"next_sync":null,"held_from":"2026.11","error":"no","expires":"","staged":null,"quarantined":null,"probe":null,"opens_at":null,"pin":"","hold_until":null,"skips":null,"wanted":"latest","expected":null,"late":false,"newest":"2026.11","active_since":"2026-10-03T04:05:06Z",`+
 		`"failing":"","reason":"","retry_at":null,"cooling_until":null,"progress":null,"explanation":"held"}]}`)
 }
 

@@ -21,7 +21,8 @@ func (s *Status) Explain(now time.Time) {
 		if m.Explanation = OneLine(s.Damage); s.Damage != "" {
 			continue
 		}
-		m.Explanation = OneLine(explanation{ManifestStatus: *m, daemon: s.Daemon, now: now}.sentence())
+		e := explanation{ManifestStatus: *m, daemon: s.Daemon, now: now}
+		m.Explanation = OneLine(joined(e.sentence(), e.age()))
 	}
 	for i := range s.Exports {
 		s.Exports[i].Explanation = OneLine(s.Exports[i].sentence(s.Generation))
@@ -37,7 +38,8 @@ func (s *Status) Explain(now time.Time) {
 // Brief is the explanation of a manifest for a page. It leaves out state, times, errors
 // and the served release, because the page shows them beside it.
 func (m ManifestStatus) Brief(now time.Time) string {
-	return OneLine(explanation{ManifestStatus: m, now: now, brief: true}.sentence())
+	e := explanation{ManifestStatus: m, now: now, brief: true}
+	return OneLine(joined(e.sentence(), e.age()))
 }
 
 // headlineLimit is how many characters of a line `systemctl status` shows.
@@ -60,7 +62,7 @@ func (s Status) Headline() string {
 // urgency orders manifests for the headline, the most urgent highest.
 func urgency(m ManifestStatus) int {
 	switch {
-	case m.State == StateFailed, m.State == StateRefused, m.State == StateQuarantined, m.Probe != nil && m.Probe.State == ProbeFailed:
+	case m.State == StateFailed, m.State == StateRefused, m.State == StateQuarantined, m.State == StateExpired, m.Probe != nil && m.Probe.State == ProbeFailed:
 		return 5
 	case m.State == StateSyncing:
 		return 4
@@ -97,6 +99,8 @@ func (e explanation) sentence() string {
 		return e.syncing()
 	case e.CoolingUntil != nil && e.now.Before(*e.CoolingUntil):
 		return joined("cooling down"+e.when("until", *e.CoolingUntil)+", as the provider asked", e.serving(), e.lastError())
+	case e.State == StateExpired:
+		return e.withdrawn()
 	case e.State == StateQuarantined:
 		return joined(e.error(), fmt.Sprintf("release %s stays in quarantine until `syncd activate --again %s` or another revision", e.Failing, e.Name), e.serving(), e.probed(), e.next())
 	case e.State == StateRefused:
@@ -397,6 +401,8 @@ func inWords(reason refusal.Reason) string {
 		return "the gate did not pass it"
 	case refusal.Probe:
 		return "the consumer did not work with it"
+	case refusal.Expired:
+		return "it may be used no more"
 	case refusal.Insecure:
 		return "the connection would not be encrypted"
 	}

@@ -42,6 +42,7 @@ type Notified struct {
 	Revision string `json:"revision,omitempty"` // served
 	Staged   string `json:"staged,omitempty"`   // ID of the revision that waits to go live; "" for none
 	Stale    bool   `json:"stale,omitempty"`    // no sync has confirmed it for long
+	Aged     string `json:"aged,omitempty"`     // revision, day and kind of the last event about its age; kept while it is withdrawn
 }
 
 // Outbox is the outbox within a transaction that changes the state. It keeps what must

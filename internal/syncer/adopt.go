@@ -7,6 +7,7 @@ import (
 	"syncd/internal/disk/space"
 	"syncd/internal/golive/room"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/store"
@@ -23,7 +24,7 @@ func (s *Syncer) Adopt(ctx context.Context, req request.Adopt) (report.Adoption,
 	}
 	defer folder.Close()
 	defer s.progress.Begin(ctx, request.TriggerAdopt, time.Now(), []string{req.Folder})()
-	r, err := s.start(ctx, request.Sync{Manifests: req.Manifests, Demand: true, DryRun: true})
+	r, err := s.start(ctx, request.Sync{Manifests: req.Manifests, Demand: true, DryRun: true, Force: req.Force})
 	if err != nil {
 		return report.Adoption{}, err
 	}
@@ -116,7 +117,7 @@ func (j *job) reportAdoption(a *adopt.Adoption) report.AdoptedManifest {
 	p := j.plan()
 	m := report.AdoptedManifest{Name: j.target.Name, Release: string(j.release), FilesTotal: len(p.files), Missing: []string{}}
 	if err := j.ended().err; err != nil {
-		m.Error = report.OneLine(err.Error())
+		m.Reason, m.Error = string(refusal.ReasonOf(err)), report.OneLine(err.Error())
 		return m
 	}
 	if !j.open() {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"syncd/internal/golive"
 	"syncd/internal/host/clock"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
@@ -52,6 +53,9 @@ func (a asking) askAll(ctx context.Context) error {
 		return err
 	}
 	if err := a.compare(found); err != nil {
+		return err
+	}
+	if err := a.checkExpired(found); err != nil {
 		return err
 	}
 	p, err := a.plan(ctx, found)
@@ -110,6 +114,14 @@ func (a asking) checkAhead(release manifest.Release) error {
 	}
 	return refusal.New(refusal.BadRelease, "release %s is more than two months ahead of this machine's clock (%s): the provider made a mistake, or the clock is slow",
 		release, a.started.UTC().Format(time.DateOnly))
+}
+
+// checkExpired refuses a release that may be used no more, before it is downloaded.
+func (a asking) checkExpired(found *listed) error {
+	if a.req.Force {
+		return nil
+	}
+	return golive.CheckRelease(a.tree, a.job.target.Name, a.job.release, manifest.Fingerprint(found.files))
 }
 
 // tooFarAhead is true when the clock says that no such release can exist yet.
@@ -309,7 +321,8 @@ func (a asking) takeLocked(ctx context.Context) (*listed, error) {
 		return nil, unchanged()
 	}
 	j.release = answer.Release
-	return &listed{files: found.Planned, count: found.Count, links: found.Links, told: found.Description}, nil
+	l := &listed{files: found.Planned, count: found.Count, links: found.Links, told: found.Description}
+	return l, a.checkExpired(l)
 }
 
 // plan finds the contents that are on disk and proven. The second plan of a sync

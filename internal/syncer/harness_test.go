@@ -32,8 +32,10 @@ import (
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/host/command"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/expiry"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/lifespan"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/report/progress"
@@ -66,6 +68,7 @@ type world struct {
 	source   config.Source
 	cfg      syncer.Config // what the next open or configure begins with
 	dir      string
+	present  *expiry.Present // what clock and provider say; nil for this machine's clock
 
 	registry *prometheus.Registry
 	progress *progress.Tracker
@@ -146,6 +149,14 @@ func (w *world) open() {
 	}
 	w.cfg.Staging, err = staging.Open(m, func(text string) { w.cfg.Log.Warn().Msg(text) })
 	must(w, err)
+	w.cfg.Lifespans, err = lifespan.Open(m.Root(), &durable.Disk{Warn: func(string) {}}, func(text string) { w.cfg.Log.Warn().Msg(text) })
+	must(w, err)
+	w.cfg.Present = func() expiry.Present {
+		if w.present != nil {
+			return *w.present
+		}
+		return expiry.Present{Clock: time.Now()}
+	}
 	w.cfg.Redact = strings.NewReplacer(w.id, "REDACTED").Replace
 	w.registry, w.progress = prometheus.NewRegistry(), &progress.Tracker{}
 	w.cfg.Mirror, w.cfg.Store, w.cfg.Shared = m, s, syncer.NewShared()
@@ -291,7 +302,11 @@ func (w *world) state(name string) store.Manifest {
 
 func (w *world) status() report.Status {
 	w.Helper()
-	status, err := status.Read(w.cfg.Mirror, w.cfg.Store, "", configured(w.cfg.Targets), w.cfg.Staging.All(), w.progress.Snapshot())
+	all := configured(w.cfg.Targets)
+	for i, of := range w.cfg.Targets {
+		all[i].Age = status.AgeOf(of.Expires, w.cfg.Mirror.Current().Records[of.Name], w.cfg.Lifespans.Get(of.Name), w.cfg.Present())
+	}
+	status, err := status.Read(w.cfg.Mirror, w.cfg.Store, "", all, w.cfg.Staging.All(), w.progress.Snapshot())
 	must(w, err)
 	return status
 }

@@ -425,7 +425,7 @@ func TestForceOverridesNoOtherRefusal(t *testing.T) {
 func TestTheReasonsMatchTheContract(t *testing.T) {
 	want := []refusal.Reason{
 		refusal.HashMismatch, refusal.BadName, refusal.BadRelease, refusal.PathClash, refusal.Empty, refusal.Shrink,
-		refusal.Downgrade, refusal.NoSpace, refusal.TooLarge, refusal.BadShape, refusal.Insecure, refusal.Gate,
+		refusal.Downgrade, refusal.NoSpace, refusal.TooLarge, refusal.BadShape, refusal.Insecure, refusal.Gate, refusal.Probe, refusal.Expired,
 	}
 	equal(t, "reasons", refusal.Reasons(), want)
 }

@@ -15,6 +15,7 @@ import (
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/lifespan"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/report/progress"
@@ -38,7 +39,7 @@ func TestSizesThatWouldOverflowAreRefused(t *testing.T) {
 	}
 	shared := NewShared()
 	r := New(Config{Shared: shared, Directory: golive.NewDirectory(func() error { return nil }, shared), Config: golive.Config{
-		Mirror: m, Store: s, Staging: room, Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Probes{}),
+		Mirror: m, Store: s, Staging: room, Lifespans: &lifespan.Register{}, Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Probes{}),
 	}}, &progress.Tracker{}).newRun(t.Context(), request.Sync{}, nil)
 	for _, size := range []int64{1 << 50, 1 << 60} {
 		p := &planned{sizes: map[manifest.Digest]int64{}}

@@ -131,9 +131,8 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	r := s.newRun(ctx, req, lock)
 	r.views = s.tree.ConfiguredViews()
 	r.plannedBefore = planned
-	current := s.cfg.Mirror.Current()
 	for _, t := range targets {
-		active, served := current.Records[t.Name]
+		active, served := golive.Served(s.tree, t.Name)
 		j := &job{target: t.With(active.Orders), state: states[t.Name], active: active, served: served, staged: s.cfg.Staging.Get(t.Name), changed: r.changed}
 		j.entry = r.source.Entry(r.questionOf(j))
 		_, j.span = tracing.Start(ctx, "manifest", t.Name)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"syncd/internal/host/command"
+	"syncd/internal/manifest/expiry"
 )
 
 // Limits of a comparison.
@@ -32,10 +33,12 @@ func (g Gate) compare(ctx context.Context, subject Subject, spool func() (*os.Fi
 	defer served.Close()
 	var tail command.Tail
 	out := &limited{to: bufio.NewWriterSize(served, 1<<20), left: maxSpool}
-	err = g.run(ctx, subject, subject.before(), out, &tail)
+	old := &expiry.Reader{To: out} // each release has another day, which is no difference
+	err = g.run(ctx, subject, subject.before(), old, &tail)
 	if failed := g.failure(ctx, err); failed != nil {
 		return Finding{}, failed
 	}
+	_, _ = old.Close() // the day of the served revision is known
 	if failed := errors.Join(out.err, out.to.Flush()); failed != nil {
 		return Finding{}, g.spoolError(failed)
 	}
@@ -61,7 +64,9 @@ func (g Gate) compareNew(ctx context.Context, subject Subject, served io.Reader)
 		_, _ = io.Copy(io.Discard, read) // after an error the command must still end
 		compared <- c
 	}()
-	err := g.run(ctx, subject, subject.after(), write, &tail)
+	out := &expiry.Reader{To: write}
+	err := g.run(ctx, subject, subject.after(), out, &tail)
+	_, _ = out.Close() // passes the end of the output on; dated looks at the rest
 	write.Close()
 	c := <-compared
 	if failed := g.failure(ctx, err); failed != nil {
@@ -81,7 +86,7 @@ func (g Gate) compareNew(ctx context.Context, subject Subject, served io.Reader)
 			finding.Error += "; first " + c.shown[0]
 		}
 	}
-	return finding, nil
+	return g.dated(finding, out), nil
 }
 
 // limited writes so many bytes, but takes all: a command whose output is not read would

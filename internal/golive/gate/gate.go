@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"syncd/internal/host/command"
+	"syncd/internal/manifest/expiry"
 )
 
 // Gate is a command and how its verdict is found.
@@ -49,6 +50,8 @@ type Finding struct {
 	Error       string   // why not
 	Lines       []string // the last ones of the output
 	Differences []string // the first ones, if outputs were compared
+
+	Expires expiry.Day // that the command told on its standard output; "" for none
 }
 
 // ID identifies the gate, "" for none: after a change of it, its verdicts do not count.
@@ -69,11 +72,27 @@ func (g Gate) Check(ctx context.Context, subject Subject, spool func() (*os.File
 		return g.compare(ctx, subject, spool)
 	}
 	var tail command.Tail
-	err := g.run(ctx, subject, subject.after(), &tail, &tail)
+	out := &expiry.Reader{To: &tail}
+	err := g.run(ctx, subject, subject.after(), out, &tail)
 	if failed := g.failure(ctx, err); failed != nil {
 		return Finding{}, failed
 	}
-	return g.finding(err, tail.Lines()), nil
+	return g.dated(g.finding(err, tail.Lines()), out), nil
+}
+
+// dated adds the day that a command told of a revision that it passed. One that tells no
+// usable day refuses the revision: nobody knows how long that may be used.
+func (g Gate) dated(found Finding, told *expiry.Reader) Finding {
+	day, err := told.Close()
+	switch {
+	case !found.Passed:
+	case err != nil:
+		found.Passed = false
+		found.Error = fmt.Sprintf("the gate %s told no usable day: %v: mend the gate, `syncd activate --again` asks it again", g.Command[0], err)
+	default:
+		found.Expires = day
+	}
+	return found
 }
 
 // failure is nil if the command itself decided how its run ended.

@@ -10,6 +10,7 @@ import (
 	"syncd/internal/disk/space"
 	"syncd/internal/host/claims"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/lifespan"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 )
@@ -30,10 +31,11 @@ func NewDocket() *Docket { return &Docket{gates: semaphore.NewWeighted(maxGates)
 // Judge runs gates and makes their verdicts durable. Safe for concurrent use.
 type Judge struct {
 	*Docket
-	Mirror  *mirror.Mirror
-	Staging *staging.Area                                    // of Mirror
-	Redact  func(string) string                              // removes the Customer ID from the output of a gate
-	Change  func(ctx context.Context, do func() error) error // runs work that changes the tree, one at a time
+	Mirror    *mirror.Mirror
+	Lifespans *lifespan.Register
+	Staging   *staging.Area                                    // of Mirror
+	Redact    func(string) string                              // removes the Customer ID from the output of a gate
+	Change    func(ctx context.Context, do func() error) error // runs work that changes the tree, one at a time
 }
 
 // Case is a staged revision that its gate can look at.
@@ -79,6 +81,11 @@ func (j Judge) Decide(ctx context.Context, c Case, again bool) (asked bool, err 
 		return true, err
 	}
 	verdict := j.verdict(c, found)
+	if verdict.Expires != "" { // before the verdict, so that a crash between the two asks the gate again
+		if err := j.Lifespans.Tell(name, entry.ID(), verdict.Expires); err != nil {
+			return false, space.RefuseIfFull(err)
+		}
+	}
 	if _, err := j.Staging.Judge(entry, verdict); err != nil {
 		return false, err
 	}
@@ -88,7 +95,7 @@ func (j Judge) Decide(ctx context.Context, c Case, again bool) (asked bool, err 
 func (j Judge) verdict(c Case, found Finding) staging.Verdict {
 	verdict := staging.Verdict{
 		Gate: c.Gate.ID(), At: time.Now().UTC(), Passed: found.Passed, Error: report.OneLine(j.Redact(found.Error)),
-		Lines: j.oneLines(found.Lines), Differences: j.oneLines(found.Differences),
+		Lines: j.oneLines(found.Lines), Differences: j.oneLines(found.Differences), Expires: found.Expires,
 	}
 	if c.Gate.Compare {
 		verdict.Against = c.Served

@@ -106,6 +106,11 @@ func (r *Room) retention(ctx context.Context) (keep mirror.Retention, partials m
 		return keep, nil, err
 	}
 	keep = mirror.Retention{Revisions: r.cfg().Retain, For: r.cfg().RetainFor, Objects: map[manifest.ObjectID]bool{}}
+	for name, facts := range r.cfg().Lifespans.All() {
+		if _, isServed := r.cfg().Mirror.Current().Records[name]; facts.Withdrawn != nil && !isServed {
+			keep.Withdrawn = append(keep.Withdrawn, name)
+		}
+	}
 	var unnamed []manifest.Digest // a killed sync could not save their objects
 	for _, w := range slices.Concat(slices.Collect(maps.Values(planned))...) {
 		if w.Expected.IsZero() {

@@ -12,6 +12,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/lifespan"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/store"
 )
@@ -50,6 +51,7 @@ type Config struct {
 	Mirror    *mirror.Mirror
 	Store     *store.Store
 	Staging   *staging.Area
+	Lifespans *lifespan.Register
 	Inventory Inventory
 	Followers Followers // nil if this host serves no others
 

@@ -21,13 +21,15 @@ const (
 	Recovered   Kind = "recovered"
 	Republished Kind = "republished"
 	Damaged     Kind = "damaged"
+	Expiring    Kind = "expiring"
+	Expired     Kind = "expired"
 	Destroyed   Kind = "destroyed"
 	Proven      Kind = "proven"
 )
 
 // Kinds returns every event, in the order of the documents.
 func Kinds() []Kind {
-	return []Kind{Staged, Activated, RolledBack, Refused, Failed, Retrying, Stale, Recovered, Republished, Damaged, Destroyed, Proven}
+	return []Kind{Staged, Activated, RolledBack, Refused, Failed, Retrying, Stale, Recovered, Republished, Damaged, Expiring, Expired, Destroyed, Proven}
 }
 
 // Event is something that happened to a manifest.
@@ -50,7 +52,8 @@ type Data struct {
 	Host       string `json:"host"`
 	Error      string `json:"error"`
 	Reason     string `json:"reason"`
-	Cause      string `json:"cause,omitempty"` // of rolled_back: "probe", or absent for a rollback by hand
+	Cause      string `json:"cause,omitempty"`   // of rolled_back: "probe", or absent for a rollback by hand
+	Expires    string `json:"expires,omitempty"` // the last day on which the data may be used; of expiring and expired
 }
 
 // maxError limits an error text, which may quote the provider, in bytes.

@@ -98,7 +98,7 @@ func (o *Outbox) CatchUp(served mirror.Generation, staged map[string]mirror.Reco
 	if err != nil {
 		return err
 	}
-	if maps.EqualFunc(notified, notifiedOf(served, staged), isSame) { // write nothing
+	if maps.EqualFunc(present(notified), notifiedOf(served, staged), isSame) { // write nothing
 		return nil
 	}
 	news := News{Staged: staged}
@@ -127,8 +127,14 @@ func notifiedOf(served mirror.Generation, staged map[string]mirror.Record) map[s
 
 // isSame compares what hooks were notified of, for a manifest's revisions.
 func isSame(a, b store.Notified) bool {
-	a.Stale = b.Stale
+	a.Stale, a.Aged = b.Stale, b.Aged
 	return a == b
+}
+
+// present leaves out the manifests that nothing is served or staged of.
+func present(notified map[string]store.Notified) map[string]store.Notified {
+	maps.DeleteFunc(notified, func(_ string, n store.Notified) bool { return n == store.Notified{Aged: n.Aged} })
+	return notified
 }
 
 // Damaged returns the event for damaged files of a served manifest. path is that of one of

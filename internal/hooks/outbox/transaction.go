@@ -40,8 +40,8 @@ func (t *transaction) run() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(notified)) {
-		if _, known := now[name]; !known {
-			if err := t.box.SetNotified(name, store.Notified{}); err != nil {
+		if _, known := now[name]; !known { // hooks know its age
+			if err := t.box.SetNotified(name, store.Notified{Aged: notified[name].Aged}); err != nil {
 				return err
 			}
 		}
@@ -51,6 +51,7 @@ func (t *transaction) run() error {
 
 // compare tells what is new about a served or staged manifest.
 func (t *transaction) compare(name string, before, now store.Notified) error {
+	now.Aged = before.Aged
 	now.Stale = before.Stale && !slices.Contains(t.news.Confirmed, name)
 	record := t.served.Records[name]
 	for _, kind := range t.kindsOf(record, before, now) {

@@ -24,11 +24,12 @@ const (
 	Insecure     Reason = "insecure"
 	Gate         Reason = "gate"
 	Probe        Reason = "probe"
+	Expired      Reason = "expired"
 )
 
 // Reasons returns every reason, in the order of the contract.
 func Reasons() []Reason {
-	return []Reason{HashMismatch, BadName, BadRelease, PathClash, Empty, Shrink, Downgrade, NoSpace, TooLarge, BadShape, Insecure, Gate, Probe}
+	return []Reason{HashMismatch, BadName, BadRelease, PathClash, Empty, Shrink, Downgrade, NoSpace, TooLarge, BadShape, Insecure, Gate, Probe, Expired}
 }
 
 // Error is a refusal: a reason for programs and a cause for people.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/expiry"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 )
@@ -34,6 +35,8 @@ type Verdict struct {
 	Error       string    `json:"error,omitempty"`
 	Lines       []string  `json:"lines,omitempty"`       // the last ones of the command's output
 	Differences []string  `json:"differences,omitempty"` // the first ones, if outputs were compared
+
+	Expires expiry.Day `json:"expires,omitempty"` // that the gate told; "" for none
 
 	// Reason is that of the refusal, "" for the gate's. A refusal of the probe counts
 	// whatever the gate says: the revision has been live.

@@ -10,7 +10,7 @@ import (
 type Sync struct {
 	Manifests   []string        `json:"manifests,omitempty"` // empty for all
 	Demand      bool            `json:"demand,omitempty"`    // asked for by someone: check digests too, and ignore a back-off
-	Force       bool            `json:"force,omitempty"`     // override shrink, downgrade and a hold
+	Force       bool            `json:"force,omitempty"`     // override shrink, downgrade, a hold and expiry
 	Lockfile    json.RawMessage `json:"locked,omitempty"`    // a lock file: make exactly that, or nothing
 	DryRun      bool            `json:"dry_run,omitempty"`   // plan only; change nothing
 	TakeOver    []string        `json:"take_over,omitempty"` // views whose exported folders replace what lies there
@@ -49,6 +49,7 @@ const (
 	TriggerUnpin    = "unpin"
 	TriggerHold     = "hold"
 	TriggerSkip     = "skip"
+	TriggerExpiry   = "expiry"  // data expired
 	TriggerUnknown  = "unknown" // the history was lost and rebuilt from disk
 )
 
@@ -56,6 +57,7 @@ const (
 type Rollback struct {
 	Generation int      `json:"generation,omitempty"` // 0 for the one before the current
 	Manifests  []string `json:"manifests,omitempty"`  // empty for all
+	Force      bool     `json:"force,omitempty"`      // also to what has expired
 }
 
 // Probe asks the consumers of what is served, once.
@@ -94,6 +96,7 @@ type Activate struct {
 	Names   []string `json:"names,omitempty"`   // manifests and groups; empty for all that is ready
 	Discard bool     `json:"discard,omitempty"` // drop it instead
 	Again   bool     `json:"again,omitempty"`   // ask gates again that refused it
+	Force   bool     `json:"force,omitempty"`   // also what has expired
 	Trigger string   `json:"trigger"`           // for the history
 
 	// Revision, if set, is the one that waits: nothing is done when another one waits by then.
@@ -107,6 +110,7 @@ type Order struct {
 	Release   string    `json:"release,omitempty"` // to pin or to skip
 	Until     time.Time `json:"until,omitzero"`    // of a hold; one in the past ends it
 	Undo      bool      `json:"undo,omitempty"`    // do not skip any longer
+	Force     bool      `json:"force,omitempty"`   // pin also what has expired
 	Trigger   string    `json:"trigger"`
 }
 
@@ -121,6 +125,7 @@ type Adopt struct {
 	Folder    string   `json:"folder"`              // absolute
 	Manifests []string `json:"manifests,omitempty"` // empty for all
 	Move      bool     `json:"move,omitempty"`      // take the files out of the folder
+	Force     bool     `json:"force,omitempty"`     // also for a release that has expired
 }
 
 // Deliveries asks to try deliveries again, or to drop them.

@@ -29,15 +29,15 @@ func LabelValues() metrics.LabelValues {
 func restingStates() []string {
 	return []string{
 		string(report.StateInSync), string(report.StateFailed), string(report.StateRefused), string(report.StateHeld), string(report.StatePending),
-		string(report.StateStaged), string(report.StateQuarantined),
+		string(report.StateStaged), string(report.StateQuarantined), string(report.StateExpired),
 	}
 }
 
 // ShowManifest puts a manifest's status into the metrics. record is the zero value
 // when the manifest is not served.
-func ShowManifest(m *metrics.Metrics, name string, record mirror.Record, saved store.Manifest, e staging.Revision) {
+func ShowManifest(m *metrics.Metrics, name string, record mirror.Record, saved store.Manifest, e staging.Revision, age Age) {
 	status := metrics.ManifestStatus{
-		State: string(stateOf(record, saved, e)), States: restingStates(),
+		State: string(stateOf(record, saved, e, age)), Expires: age.Day.End(), States: restingStates(),
 		Newest: saved.Newest, Expected: due(saved), Checked: saved.CheckedAt, Success: syncedAt(record, saved),
 		Behind: record.Release.MonthsTo(manifest.Release(saved.Newest)),
 	}

@@ -21,13 +21,15 @@ type Configured struct {
 	Release manifest.Release // latest, an alias, or a pinned month
 	Policy  staging.Policy   // of what is staged
 	Grouped bool             // it goes live together with others
-	Blocked string           // why what is staged cannot go live by `syncd activate`; "" if it can
+	Age     Age
+	Blocked string // why what is staged cannot go live by `syncd activate`; "" if it can
 }
 
 // StateReader is the part of the state database that reports are made from.
 type StateReader interface {
 	Manifests() (map[string]store.Manifest, error)
 	CoolDowns() (map[string]time.Time, error)
+	Dated() (store.Dated, error)
 	History(limit int) ([]json.RawMessage, error)
 	Scrub() (store.Scrub, error)
 	Upload() (store.Upload, error)
@@ -97,12 +99,16 @@ func orphan(record mirror.Record, saved store.Manifest) report.ManifestStatus {
 // manifestStatus is one manifest's status; record is the zero value when the
 // manifest is not served.
 func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e staging.Revision, progress *report.ManifestProgress) report.ManifestStatus {
+	if gone := c.Age.Withdrawn; gone != nil {
+		record.Orders = gone.Orders
+	}
 	m := report.ManifestStatus{
 		Name: c.Name, Wanted: string(cmp.Or(record.Orders.Pin, c.Release)), Release: string(record.Release), Revision: record.Revision,
 		Files: len(record.Files), Bytes: record.Bytes, Newest: saved.Newest, Expected: timeOrNull(due(saved)),
 		CheckedAt: timeOrNull(saved.CheckedAt), SyncedAt: timeOrNull(syncedAt(record, saved)), ActiveSince: timeOrNull(record.PublishedAt),
-		State: stateOf(record, saved, e), Progress: progress, Staged: Staged(e), Quarantined: quarantinedOf(e),
+		State: stateOf(record, saved, e, c.Age), Progress: progress, Staged: Staged(e), Quarantined: quarantinedOf(e),
 	}
+	c.Age.show(&m)
 	m.Pin, m.Skips = string(record.Orders.Pin), []string{}
 	for _, release := range record.Orders.Skip {
 		m.Skips = append(m.Skips, string(release))
@@ -153,8 +159,10 @@ func unreachableSince(failure *store.Failure, running *report.ManifestProgress) 
 	return timeOrNull(since)
 }
 
-func stateOf(record mirror.Record, saved store.Manifest, e staging.Revision) report.State {
+func stateOf(record mirror.Record, saved store.Manifest, e staging.Revision, age Age) report.State {
 	switch {
+	case age.Withdrawn != nil:
+		return report.StateExpired
 	case saved.Failure != nil && saved.Failure.Reason != string(refusal.Gate):
 		return report.State(saved.Failure.Result)
 	case quarantinedOf(e) != nil:

@@ -1,0 +1,39 @@
+package report
+
+import (
+	"fmt"
+	"time"
+)
+
+// WithdrawnRevision is an expired revision that left `current`.
+type WithdrawnRevision struct {
+	Release  string    `json:"release"`
+	Revision string    `json:"revision"`
+	At       time.Time `json:"at"`
+}
+
+// withdrawn says what is missing, and what brings data back.
+func (e explanation) withdrawn() string {
+	return joined(fmt.Sprintf("release %s expired on %s and was withdrawn%s", e.Withdrawn.Release, e.Expires, e.when("at", e.Withdrawn.At)),
+		fmt.Sprintf("a newer release goes live by itself, `syncd sync --force %s` brings this one back", e.Name), e.lastError(), e.next())
+}
+
+// age says how long the served data may be used, "" if there is nothing to say.
+func (e explanation) age() string {
+	doubt := around(", but ", e.ExpiryDoubt, "")
+	switch {
+	case e.Expires == "" || e.Withdrawn != nil:
+		return ""
+	case e.Expired && e.KeptByForce:
+		return fmt.Sprintf("%s expired on %s and is served by --force", e.Release, e.Expires)
+	case e.Expired:
+		return fmt.Sprintf("%s expired on %s and is still served", e.Release, e.Expires) + doubt
+	case e.ExpiryDoubt != "":
+		return fmt.Sprintf("the last day of %s is %s", e.Release, e.Expires) + doubt
+	case e.Expiring:
+		return fmt.Sprintf("%s expires soon: it may be used until %s", e.Release, e.Expires)
+	case e.brief:
+		return ""
+	}
+	return "may be used until " + e.Expires
+}
