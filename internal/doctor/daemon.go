@@ -178,11 +178,15 @@ func (d *daemon) checkManifests(ctx context.Context) []Finding {
 	}
 	var found []Finding
 	for _, m := range status.Manifests {
-		switch m.State {
-		case report.StateFailed, report.StateRefused, report.StateQuarantined:
+		switch next := "see `syncd explain " + word(m.Name) + "`"; {
+		case m.State == report.StateExpired:
+			found = append(found, failure("wait for a newer release; if the licence permits it all the same, run `syncd sync --force "+word(m.Name)+"`", "%s: %s", m.Name, m.Explanation))
+		case slices.Contains([]report.State{report.StateFailed, report.StateRefused, report.StateQuarantined}, m.State):
 			found = append(found, failure("mend the cause, then run `syncd sync "+word(m.Name)+"`", "%s: %s", m.Name, m.Explanation))
-		case report.StateHeld, report.StateStaged, report.StateOrphaned, report.StatePending:
-			found = append(found, hint("see `syncd explain "+word(m.Name)+"`", "%s: %s", m.Name, m.Explanation))
+		case m.Expired && !m.KeptByForce:
+			found = append(found, failure("sync a newer release; `on_expiry: withdraw` takes expired data out of service by itself", "%s: %s", m.Name, m.Explanation))
+		case m.State != report.StateInSync && m.State != report.StateSyncing, m.Expiring, m.ExpiryDoubt != "":
+			found = append(found, hint(next, "%s: %s", m.Name, m.Explanation))
 		}
 	}
 	return orGood(found, "%s in sync", english.Plural(len(status.Manifests), "manifest is", "manifests are"))

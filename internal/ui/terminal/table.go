@@ -298,7 +298,7 @@ func (t *Table) painter(column int, cell string) func(lines []string) string {
 func colourOf(state string) string {
 	word, _, _ := strings.Cut(state, " ")
 	switch word {
-	case "failed", "refused", "quarantined", "given_up", "stopped", "DAMAGED", "failure":
+	case "failed", "refused", "quarantined", "expired", "given_up", "stopped", "DAMAGED", "failure":
 		return red
 	case "in_sync", "updated", "ok", "repaired":
 		return green

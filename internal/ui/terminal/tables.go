@@ -79,6 +79,7 @@ func printManifests(w io.Writer, manifests []report.ManifestStatus) error {
 		if m.Staged != nil {
 			state += " (" + m.Staged.Release + ")"
 		}
+		state += inBrackets(expiry(m))
 		table.Row(m.Name, orDash(releaseName(m.Release, m.Revision)), state,
 			m.Files, size(m.Bytes), timeOrDash(m.CheckedAt), timeOrDash(m.NextSync))
 	}
@@ -225,4 +226,17 @@ func PrintHistory(w io.Writer, h report.History) error {
 	}
 	fmt.Fprintln(w, "\n* on disk: `syncd rollback GENERATION` goes back to it")
 	return nil
+}
+
+// expiry says until when the data of a manifest may be used, "" for no such day.
+func expiry(m report.ManifestStatus) string {
+	switch {
+	case m.Expires == "":
+		return ""
+	case m.State == report.StateExpired:
+		return m.Withdrawn.Release + " on " + m.Expires
+	case m.Expired:
+		return "expired " + m.Expires
+	}
+	return "expires " + m.Expires
 }

@@ -54,6 +54,10 @@ func badgeOf(status report.Status, m report.ManifestStatus) badge {
 		return badge{"stuck", bad}
 	case m.CoolingUntil != nil && m.State != report.StateSyncing:
 		return badge{"cooling down", warn}
+	case m.State == report.StateInSync && m.Expired:
+		return badge{"expired", bad}
+	case m.State == report.StateInSync && m.Expiring:
+		return badge{"expires soon", warn}
 	case m.State == report.StateInSync && m.Late:
 		return badge{"late", warn}
 	case m.State == report.StateInSync && isBehind(m):
@@ -111,7 +115,7 @@ func levelOf(state string) level {
 		return good
 	case string(report.StateSyncing):
 		return busy
-	case string(report.StateFailed), string(report.StateRefused), string(report.StateQuarantined), string(report.StateDamaged), string(report.FollowerStopped):
+	case string(report.StateFailed), string(report.StateRefused), string(report.StateQuarantined), string(report.StateExpired), string(report.StateDamaged), string(report.FollowerStopped):
 		return bad
 	case string(report.StateStandby), string(report.FollowerUnknown):
 		return plain
