@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"syncd/internal/disk/flock"
 	"syncd/internal/disk/fsops"
@@ -21,12 +22,12 @@ func unfinishedName(w wish) string { return ".syncd-get-" + w.expected.Hex()[:16
 
 func (g *getter) obtain(ctx context.Context, w wish) (File, error) {
 	name := unfinishedName(w)
-	unfinished, err := g.openUnfinished(name)
+	unfinished, err := g.openUnfinished(name, w)
 	if err != nil {
 		return File{}, err
 	}
 	defer unfinished.Close()
-	lock, err := flock.Acquire(unfinished, "lock")
+	lock, err := flock.Acquire(unfinished, lockName)
 	if err != nil {
 		return File{}, err
 	}
@@ -42,8 +43,9 @@ func (g *getter) obtain(ctx context.Context, w wish) (File, error) {
 }
 
 // openUnfinished opens the folder of an unfinished download. One that others can write
-// may be a trap.
-func (g *getter) openUnfinished(name string) (*fsops.Dir, error) {
+// may be a trap, and so may one with other files, which would be removed at the end: who can
+// write in the folder above can give its name to another folder of this user.
+func (g *getter) openUnfinished(name string, w wish) (*fsops.Dir, error) {
 	if _, err := g.dir.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 		if err := g.dir.MakeDir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // no chmod through a planted link
 			return nil, folderError(g.Folder, err)
@@ -60,8 +62,23 @@ func (g *getter) openUnfinished(name string) (*fsops.Dir, error) {
 	if owner, _, ok := fsops.OwnerOf(info); ok && (owner != os.Geteuid() || info.Mode().Perm()&0o077 != 0) {
 		return nil, errors.Join(fmt.Errorf("%s is not a folder that only this user can use: remove it", g.dir.Path(name)), dir.Close())
 	}
+	names, err := dir.Names(".")
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	for _, file := range names {
+		if file != lockName && file != copyName && !strings.Contains(file, fetcher.Name(w.expected)) {
+			return nil, errors.Join(fmt.Errorf("%s holds %q, which is no part of a download: move it away", g.dir.Path(name), file), dir.Close())
+		}
+	}
 	return dir, nil
 }
+
+// The files in a folder of an unfinished download, besides the download itself.
+const (
+	lockName = "lock"
+	copyName = "copy" // of an object of the mirror
+)
 
 // prove copies the content from the mirror, or downloads it.
 func (g *getter) prove(ctx context.Context, w wish, unfinished *fsops.Dir) (verify.Proven, Result, error) {
@@ -91,16 +108,15 @@ func (g *getter) copyObject(ctx context.Context, w wish, unfinished *fsops.Dir) 
 	if err != nil {
 		return verify.Proven{}, err
 	}
-	const name = "copy"
-	if err := unfinished.RemoveAll(name); err != nil {
+	if err := unfinished.RemoveAll(copyName); err != nil {
 		return verify.Proven{}, err
 	}
-	h, err := verify.Copy{From: from, Size: info.Size(), Into: unfinished, Name: name, Algorithm: w.expected.Algorithm}.Make(ctx)
+	h, err := verify.Copy{From: from, Size: info.Size(), Into: unfinished, Name: copyName, Algorithm: w.expected.Algorithm}.Make(ctx)
 	if err != nil {
 		return verify.Proven{}, err
 	}
 	object, err := h.Check(w.expected)
-	return verify.Proven{Name: name, Object: object}, err
+	return verify.Proven{Name: copyName, Object: object}, err
 }
 
 // object finds the object with a digest. A digest other than a SHA-256 is looked up in

@@ -8,6 +8,6 @@ import (
 )
 
 // removeUnfinished removes the folder of a download while its lock keeps others out.
-func (g *getter) removeUnfinished(name string, _ *fsops.Dir, _ *flock.Lock) error {
-	return g.dir.RemoveAll(name)
+func (g *getter) removeUnfinished(name string, unfinished *fsops.Dir, _ *flock.Lock) error {
+	return fsops.RemoveFolder(g.dir, name, unfinished)
 }

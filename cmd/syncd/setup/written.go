@@ -46,7 +46,7 @@ func (f *written) add(path string, perm fs.FileMode, text string) error {
 	defer dir.Close()
 	name := filepath.Base(path)
 	temp := fsops.TempName(name)
-	defer dir.Discard(temp)
+	defer fsops.DiscardFile(dir, temp)
 	err = dir.CreateFile(temp, perm, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err

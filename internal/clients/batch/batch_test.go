@@ -365,6 +365,21 @@ func TestAJournalCutInItsFirstLineBeginsAgain(t *testing.T) {
 	j.complete(0)
 }
 
+// Who can write in the folder of the output can give the journal's name to another folder.
+func TestAFolderWithOtherFilesIsNoJournal(t *testing.T) {
+	j := newJob(t, keys(2))
+	other := filepath.Join(j.dir, "out.csv.partial", "of others")
+	if err := errors.Join(os.Mkdir(filepath.Dir(other), 0o700), os.WriteFile(other, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := j.run(t.Context()); err == nil || !strings.Contains(err.Error(), "no part of a batch") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestInputsThatCannotBegin(t *testing.T) {
 	for input, want := range map[string]string{
 		"key\n":             "has no rows",

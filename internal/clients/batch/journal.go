@@ -91,12 +91,27 @@ func (j *journal) openFolder() (err error) {
 		}
 	}
 	if err == nil {
+		err = j.checkNames()
+	}
+	if err == nil {
 		j.lock, err = flock.Acquire(j.dir, lockFile)
 	}
 	if err != nil {
 		return errors.Join(err, j.dir.Close())
 	}
 	return nil
+}
+
+// checkNames refuses a folder with other files, which would be removed at the end: who can
+// write in the folder above can give its name to another folder of this user.
+func (j *journal) checkNames() error {
+	names, err := j.dir.Names(".")
+	for _, name := range names {
+		if name != journalFile && name != lockFile {
+			return fmt.Errorf("%s holds %q, which is no part of a batch: move it away, or name another output", j.parent.Path(j.name), name)
+		}
+	}
+	return err
 }
 
 func (j *journal) close() error {
@@ -107,10 +122,15 @@ func (j *journal) close() error {
 	return errors.Join(err, j.lock.Release(), j.dir.Close())
 }
 
-// remove removes the journal when its answers are in the output.
+// remove removes the journal when its answers are in the output. It first gets another name,
+// because a journal without answers would ask for all of them again.
 func (j *journal) remove() error {
-	err := j.close()
-	return errors.Join(err, j.parent.RemoveTree(j.name))
+	err := errors.Join(j.file.Close(), j.lock.Release())
+	temp := fsops.TempName(j.name)
+	if renamed := j.parent.Rename(j.name, temp); renamed != nil {
+		return errors.Join(err, j.dir.Close(), renamed)
+	}
+	return errors.Join(err, fsops.RemoveFolder(j.parent, temp, j.dir))
 }
 
 // load reads what an earlier process left, and cuts an incomplete last line.

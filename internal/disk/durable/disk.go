@@ -94,7 +94,7 @@ func (d *Disk) replace(dir *fsops.Dir, name string, create func(temp string) err
 		err = d.Rename(dir, temp, name)
 	}
 	if err != nil {
-		dir.Discard(temp)
+		fsops.DiscardFile(dir, temp)
 	}
 	return err
 }

@@ -55,3 +55,18 @@ func (d *Dir) RemoveTree(name string) error {
 // Discard removes a temporary file or tree after a failure, which is not one of the
 // steps of a change. What it cannot remove, SweepTemps removes later.
 func (d *Dir) Discard(temp string) { _ = removeAll(d, temp) }
+
+// DiscardFile is Discard for a file or a symlink, in a folder where others may write: they
+// could have put a tree in its place.
+func DiscardFile(d *Dir, temp string) { _ = remove(d, temp) }
+
+// RemoveFolder removes the folder with the name in parent, which is open as folder and holds
+// files only, and closes it. Who can write in parent may have put another tree in its place:
+// that stays, and is an error.
+func RemoveFolder(parent *Dir, name string, folder *Dir) error {
+	names, err := folder.Names(".")
+	for _, file := range names {
+		err = errors.Join(err, folder.Remove(file))
+	}
+	return errors.Join(err, folder.Close(), parent.Remove(name))
+}

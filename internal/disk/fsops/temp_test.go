@@ -51,3 +51,31 @@ func TestRemoveTreeRemovesReadOnlyFilesAndIgnoresAMissingTree(t *testing.T) {
 		}
 	}
 }
+
+// Who can write in a folder can give any name in it to a tree of others.
+func TestNoTreeThatTookANameIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	write(t, filepath.Join(dir, "own", "file"), "x")
+	write(t, filepath.Join(dir, "others", "sub", "file"), "x")
+	own, err := d.OpenDir("own")
+	must(t, err)
+	must(t, os.Rename(filepath.Join(dir, "own"), filepath.Join(dir, "away")))
+	must(t, os.Rename(filepath.Join(dir, "others"), filepath.Join(dir, "own")))
+	if err := RemoveFolder(d, "own", own); err == nil {
+		t.Error("no error")
+	}
+	DiscardFile(d, "own")
+	if diff := cmp.Diff([]string{"file"}, names(t, filepath.Join(dir, "own", "sub"))); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{}, names(t, filepath.Join(dir, "away"))); diff != "" {
+		t.Error(diff)
+	}
+	own, err = d.OpenDir("away")
+	must(t, err)
+	must(t, RemoveFolder(d, "away", own))
+	if diff := cmp.Diff([]string{"own"}, names(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
