@@ -67,6 +67,7 @@ type Planned struct {
 	Object   manifest.ObjectID `json:"sha256,omitzero"` // zero until it is fetched and proven
 	Size     int64             `json:"size,omitempty"`
 	Release  manifest.Release  `json:"release,omitempty"` // that the sync wants; "" if an earlier syncd wrote this
+	Adopted  bool              `json:"adopted,omitempty"` // it came from a folder, and not from the source
 }
 
 // Changes are committed together. Nil maps change nothing. An empty list in Planned, or

@@ -2,12 +2,14 @@ package syncer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"syncd/internal/disk/space"
 	"syncd/internal/golive/room"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
+	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/store"
@@ -76,6 +78,7 @@ func (r *run) saveAdopted(a *adopt.Adoption) {
 		for _, f := range j.plan().missing {
 			if object, here := a.Adopted(f.Expected); here {
 				objects[f.Expected] = object
+				j.life.adopted[f.Expected] = true // no download of this run changes the job
 				adopted = true
 			}
 		}
@@ -93,6 +96,43 @@ func (r *run) saveAdopted(a *adopt.Adoption) {
 		return
 	}
 	a.Remove()
+}
+
+// adoptedOf are the planned contents that came from a folder.
+func adoptedOf(planned []store.Planned) map[manifest.Digest]bool {
+	adopted := map[manifest.Digest]bool{}
+	for _, w := range planned {
+		if w.Adopted {
+			adopted[w.Expected] = true
+		}
+	}
+	return adopted
+}
+
+// hasAdopted is true if some file came from a folder, before this sync or beside it.
+func (c *candidate) hasAdopted(files []manifest.File) bool {
+	c.job.mu.Lock()
+	defer c.job.mu.Unlock()
+	return slices.ContainsFunc(files, func(f manifest.File) bool {
+		return c.job.life.adopted[f.Expected] || c.cfg.Shared.downloads.HasAdopted(f.Expected)
+	})
+}
+
+// originOf sets where the contents of a revision came from. One that is on disk already came
+// from where its record says: an upstream that has the same revision did not bring it.
+func (c *candidate) originOf(record *mirror.Record) {
+	record.Source, record.Adopted = c.cfg.Source, c.hasAdopted(c.job.plan().files)
+	records := c.cfg.Mirror.Records
+	if !slices.Contains(records.RevisionIDs(record.Manifest), record.ID()) {
+		return
+	}
+	before, err := records.Revision(record.Manifest, record.ID())
+	if err != nil {
+		before, err = records.Staged(record.Manifest, record.ID())
+	}
+	if err == nil {
+		record.Source, record.Adopted = before.Source, before.Adopted
+	}
 }
 
 // reportAdoption says what was adopted, and what the next sync will still download.

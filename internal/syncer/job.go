@@ -57,7 +57,9 @@ type life struct {
 	mismatch   error            // why the plan started over
 	end        *end             // nil while open
 	abandoned  bool             // what it fetched was destroyed
-	recorded   bool             // nothing of the job changes any more
+
+	adopted  map[manifest.Digest]bool // contents that came from a folder before this sync, or with it
+	recorded bool                     // nothing of the job changes any more
 }
 
 // listed are the files of a release after filters.
@@ -377,7 +379,7 @@ func (j *job) plannedContentsLocked() []store.Planned {
 	}
 	planned := make([]store.Planned, 0, len(j.life.planned.files))
 	for _, f := range j.life.planned.files {
-		w := store.Planned{Expected: f.Expected, Release: j.life.release}
+		w := store.Planned{Expected: f.Expected, Release: j.life.release, Adopted: j.life.adopted[f.Expected]}
 		// A SHA-256 is the object's name: writing it twice would double a long list.
 		if object, known := j.life.fetch.known[f.Expected]; known && f.Expected.Algorithm != manifest.SHA256 {
 			w.Object, w.Size = object.ID, object.Size

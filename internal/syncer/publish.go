@@ -99,7 +99,7 @@ func (c *candidate) Live(record mirror.Record) {
 func (c *candidate) Record(now time.Time) mirror.Record {
 	j, p, objects := c.job, c.job.plan(), c.job.objects()
 	record := mirror.Record{
-		Manifest: j.target.Name, Source: c.cfg.Source, Release: j.release, Listed: p.count,
+		Manifest: j.target.Name, Release: j.release, Listed: p.count,
 		MirroredAt: now, PublishedAt: now, Version: c.cfg.Version,
 		Chosen: j.entry.IsChosen(),
 	}
@@ -115,6 +115,7 @@ func (c *candidate) Record(now time.Time) mirror.Record {
 		})
 	}
 	record.Revision = manifest.RevisionID(sums)
+	c.originOf(&record)
 	p.told.Fill(&record)
 	return record
 }

@@ -101,6 +101,7 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 	d.completeServed(ctx)
 	s.cfg.Metrics.SyncTook(time.Since(r.started))
 	r.freeMemory()
+	r.obey(ctx)
 	s.tree.PruneIfDue(ctx)
 	return r.report(), r.recordErr
 }
@@ -134,6 +135,7 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	for _, t := range targets {
 		active, served := golive.Served(s.tree, t.Name)
 		j := &job{target: t.With(active.Orders), state: states[t.Name], active: active, served: served, staged: s.cfg.Staging.Get(t.Name), changed: r.changed}
+		j.life.adopted = adoptedOf(planned[t.Name])
 		j.entry = r.source.Entry(r.questionOf(j))
 		_, j.span = tracing.Start(ctx, "manifest", t.Name)
 		r.jobs = append(r.jobs, j)

@@ -25,6 +25,7 @@ type Record struct {
 	Version     string           `json:"version"`      // of syncd
 	Held        *Hold            `json:"held,omitempty"`
 	Orders      Orders           `json:"orders,omitzero"`
+	Adopted     bool             `json:"adopted,omitempty"` // some of it came from a folder, and not from Source
 
 	// For those who ask this host as they would ask the provider.
 	Chosen      bool               `json:"chosen,omitempty"`      // single files by configuration, and no manifest of the provider

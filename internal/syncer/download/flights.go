@@ -155,6 +155,12 @@ func (f *flights) adopt(expected manifest.Digest, object manifest.Object) {
 	f.adopted[expected] = &flight{done: closed, object: object}
 }
 
+func (f *flights) hasAdopted(expected manifest.Digest) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.adopted[expected] != nil
+}
+
 // forget drops what was adopted.
 func (f *flights) forget() {
 	f.mu.Lock()

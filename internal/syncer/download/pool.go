@@ -36,6 +36,9 @@ func (p *Pool) Adopt(content manifest.Digest, object manifest.Object) {
 	p.flights.adopt(content, object)
 }
 
+// HasAdopted is true for a content that Adopt ended with, until Forget.
+func (p *Pool) HasAdopted(content manifest.Digest) bool { return p.flights.hasAdopted(content) }
+
 // Forget drops what was adopted. Call it when no sync runs that planned before.
 func (p *Pool) Forget() { p.flights.forget() }
 

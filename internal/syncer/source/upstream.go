@@ -19,6 +19,22 @@ func (e *Entry) Context(ctx context.Context) context.Context {
 	return releases.WithTalk(ctx, releases.Talk{State: e.state(e.cfg.Follower.Holding(e.cfg.Held(e.Target.Name))).Header(), Heard: e.orders.hear})
 }
 
+// Confirm makes one request without use for the answer, so that an upstream that is a syncd
+// knows the state of this host at once. A bucket has nobody to tell.
+func (e *Entry) Confirm(ctx context.Context) (err error) {
+	if e.cfg.Provider == nil {
+		return nil
+	}
+	ctx = e.Context(ctx)
+	since := releases.Validators{ETag: e.Saved.ETag, LastModified: e.Saved.LastModified}
+	if e.IsChosen() {
+		_, _, _, err = e.cfg.Provider.FileReleases(ctx, e.Target.Files[0], releases.Validators{})
+	} else {
+		_, _, _, err = e.cfg.Provider.ManifestReleases(ctx, e.Target.Name, since)
+	}
+	return err
+}
+
 // heard is what an upstream said in answers to one entry. Safe for concurrent use.
 type heard struct {
 	mu    sync.Mutex // guards what follows
