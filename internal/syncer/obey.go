@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"slices"
 
 	"syncd/internal/golive"
 	"syncd/internal/mirror/destroy"
@@ -16,9 +17,10 @@ func (r *run) obey(ctx context.Context) {
 		if told == nil || told.Source != r.cfg.Source || ctx.Err() != nil {
 			continue
 		}
-		orders := destroy.Ordered(r.cfg.Mirror, j.target.Name, *told)
+		destroyer := golive.Destroyer{Tree: r.tree}
+		orders := slices.DeleteFunc(destroy.Ordered(r.cfg.Mirror, j.target.Name, *told), destroyer.IsWayBack)
 		for _, o := range orders {
-			if _, err := (golive.Destroyer{Tree: r.tree}).Destroy(ctx, o); err != nil {
+			if _, err := destroyer.Destroy(ctx, o); err != nil {
 				r.cfg.Log.Error().Ctx(ctx).Err(err).Str("manifest", o.Manifest).Str("release", string(o.Release)).Str("revision", o.Revision).
 					Msg("destroying what the publisher destroyed failed; the next sync tries again")
 			}
