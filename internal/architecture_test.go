@@ -40,7 +40,7 @@ var floors = [][]string{
 // the package of the wing's own folder. A room imports only rooms of its wing that stand
 // further to the right. Folders below a room's folder belong to the room.
 var rooms = map[string][]string{
-	"cmd/syncd":  {".", "browse call complete demo destroy setup trust", "cli gctune"},
+	"cmd/syncd":  {".", "browse call changes complete demo destroy setup trust", "cli gctune"},
 	"clients":    {"autocomplete batch contribution listing property releases reversegeo", "service", "transport", "certificate origin signature wire"},
 	"config":     {"migration", ".", "value", "document"},
 	"daemon":     {".", "signals"},
@@ -56,7 +56,7 @@ var rooms = map[string][]string{
 	"host":       {"command rate", "account claims clock unitfile"},
 	"manifest":   {"destruction expiry forecast layout", ".", "refusal"},
 	"metrics":    {". tracing"},
-	"mirror":     {"destroy", "audit inventory readers staging", ".", "export lifespan scrub", "record"},
+	"mirror":     {"destroy revisions", "audit inventory readers staging", ".", "export lifespan scrub", "record"},
 	"report":     {"progress status", ".", "request"},
 	"syncer":     {".", "repair source", "adopt download lockfile"},
 	"ui":         {"control terminal web"},

@@ -15,6 +15,7 @@ import (
 
 	"syncd/cmd/syncd/browse"
 	"syncd/cmd/syncd/call"
+	"syncd/cmd/syncd/changes"
 	"syncd/cmd/syncd/cli"
 	"syncd/cmd/syncd/complete"
 	"syncd/cmd/syncd/demo"
@@ -88,7 +89,7 @@ func newRoot(a *cli.App) *cobra.Command {
 		syncCommand, statusCommand, explainCommand, historyCommand, verifyCommand, rollbackCommand, probeCommand,
 		activateCommand, pinCommand, unpinCommand, holdCommand, skipCommand, forgetCommand, destroy.Command, destroy.ListCommand, publishCommand, adoptCommand,
 		lockCommand, deliveriesCommand, servedCommand, fleetCommand, serveCommand, trust.Command,
-		browse.ReleasesCommand, browse.ManifestsCommand, browse.FilesCommand, mapCommand, getCommand, call.Command,
+		browse.ReleasesCommand, browse.ManifestsCommand, browse.FilesCommand, changes.Command, mapCommand, getCommand, call.Command,
 		emulatorCommand, demo.Command, configCommand, versionCommand, healthcheckCommand,
 	} {
 		root.AddCommand(command(a))

@@ -72,6 +72,15 @@ type ChangedSample struct {
 	Columns []string `json:"columns,omitempty"`
 }
 
+// Report is how two folders differ.
+type Report struct {
+	Manifest string   `json:"manifest"`
+	From     string   `json:"from"`
+	To       string   `json:"to"`
+	Files    []Change `json:"files"`
+	Summary  Summary  `json:"summary"`
+}
+
 // Summary counts all changes. It holds no content.
 type Summary struct {
 	Files       FileCounts `json:"files"`

@@ -21,6 +21,17 @@ type Scratch struct {
 	Dir *fsops.Dir // exists; nil for the system's folder of temporary files
 }
 
+// OrTemporary returns the folder if this user can make files in it, and the one of
+// temporary files otherwise.
+func (s Scratch) OrTemporary() Scratch {
+	_, remove, err := s.file()
+	if err != nil {
+		return Scratch{}
+	}
+	remove()
+	return s
+}
+
 // keepFree is how much of the volume a comparison never takes.
 const keepFree = 256 << 20
 

@@ -90,6 +90,7 @@ type Guards struct {
 	MinKeepRatio  float64 // share of the active revision's files that a new release must keep, 0 to 1
 	MinBytesRatio float64 // the same for their bytes
 	MaxFileShrink float64 // share of its bytes that one file may lose, above 0 to 1; 1 = any
+	MaxRowsGone   float64 // share of the rows of one file, and of all, that may go, above 0 to 1; 1 = any
 }
 
 // HTTP is the web server for metrics, health and API.
@@ -154,7 +155,7 @@ func Default() *Config {
 		RetainFor:       time.Hour,
 		Audit:           Audit{Keep: 2 * value.Year},
 		Scrub:           Scrub{Rate: 50 << 20},
-		Guards:          Guards{MinKeepRatio: 0.5, MaxFileShrink: 0.9},
+		Guards:          Guards{MinKeepRatio: 0.5, MaxFileShrink: 0.9, MaxRowsGone: 1},
 		HTTP:            HTTP{Listen: "127.0.0.1:9797"},
 		Serve:           Serve{Keep: value.Day, KeepMax: KeepTenth, MaxHosts: 1000},
 		Publish:         Publish{Grace: 3 * value.Day},
@@ -358,6 +359,7 @@ func (g *Guards) table() document.Table {
 		"min_keep_ratio":  document.Scalar(&g.MinKeepRatio, value.Ratio),
 		"min_bytes_ratio": document.Scalar(&g.MinBytesRatio, value.Ratio),
 		"max_file_shrink": document.Scalar(&g.MaxFileShrink, value.Shrink),
+		"max_rows_gone":   document.Scalar(&g.MaxRowsGone, value.Shrink),
 	}
 }
 

@@ -86,7 +86,7 @@ func TestMinimalFileGetsTheDefaults(t *testing.T) {
 	if c.Jitter != 5*time.Minute || c.RecheckInterval != 24*time.Hour || c.Retain != 2 || c.RetainFor != time.Hour {
 		t.Errorf("times %+v", c)
 	}
-	if !cmp.Equal(c.Transfers, Transfers{Files: 4, Segments: 4, PublishAfter: time.Minute}) || c.Guards != (Guards{MinKeepRatio: 0.5, MaxFileShrink: 0.9}) || !cmp.Equal(c.HTTP, HTTP{Listen: "127.0.0.1:9797"}) {
+	if !cmp.Equal(c.Transfers, Transfers{Files: 4, Segments: 4, PublishAfter: time.Minute}) || c.Guards != (Guards{MinKeepRatio: 0.5, MaxFileShrink: 0.9, MaxRowsGone: 1}) || !cmp.Equal(c.HTTP, HTTP{Listen: "127.0.0.1:9797"}) {
 		t.Errorf("transfers, guards or http %+v", c)
 	}
 	m := c.Manifests[0]
@@ -126,7 +126,7 @@ recheck_interval: 12h
 transfers: {files: 64, segments: 16, bandwidth: 50MiB/s, publish_after: 10s, cache: keep}
 retain: 0
 retain_for: 0s
-guards: {min_keep_ratio: 1, min_bytes_ratio: 0.25, max_file_shrink: 50%}
+guards: {min_keep_ratio: 1, min_bytes_ratio: 0.25, max_file_shrink: 50%, max_rows_gone: 10%}
 scrub: {schedule: "0 4 * * SUN", rate: 0}
 http: {listen: ":9797", web_config: web.yaml}
 manifests:
@@ -176,7 +176,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		"data_dir": filepath.Join(wd, "mirror"), "url": "https://releases.example.net:8443/base", "param": "ID", "hash": manifest.MD5,
 		"ca_file": filepath.Join(dir, "roots.pem"), "stall": time.Minute, "retry": Retry{time.Second, time.Second, time.Hour}, "min_rate": MinRate{2 << 10, 3 * time.Minute}, "schedule": "CRON_TZ=America/Los_Angeles 0 3 * * *",
 		"jitter": time.Duration(0), "recheck": 12 * time.Hour, "transfers": Transfers{64, 16, rate.Always(50 << 20), 10 * time.Second, true}, "retain": 0, "retain_for": time.Duration(0),
-		"scrub": "0 4 * * SUN", "scrub rate": int64(0), "keep": Guards{MinKeepRatio: 1, MinBytesRatio: 0.25, MaxFileShrink: 0.5}, "proxy": "http://me:pw@proxy.example.net:3128", "pair": []string{filepath.Join(dir, "own.pem"), "/etc/syncd/own.key"},
+		"scrub": "0 4 * * SUN", "scrub rate": int64(0), "keep": Guards{MinKeepRatio: 1, MinBytesRatio: 0.25, MaxFileShrink: 0.5, MaxRowsGone: 0.1}, "proxy": "http://me:pw@proxy.example.net:3128", "pair": []string{filepath.Join(dir, "own.pem"), "/etc/syncd/own.key"},
 		"own proxy": "socks5h://p", "own pair": []string{filepath.Join(dir, "a.crt"), filepath.Join(dir, "a.key")}, "inherited proxy": "proxy.example.net:3128", "inherited pair": []string{filepath.Join(dir, "own.pem"), "/etc/syncd/own.key"},
 		"http": HTTP{":9797", filepath.Join(dir, "web.yaml"), nil}, "prefix": "Acme", "jsonp": "https://a.example.net/jsonp",
 		"own ca": filepath.Join(dir, "a.pem"), "inherited ca": filepath.Join(dir, "roots.pem"), "own stall": 7 * time.Second,

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"syncd/internal/changes"
 	"syncd/internal/config/document"
 	"syncd/internal/config/value"
 	"syncd/internal/manifest"
@@ -24,6 +25,7 @@ type Manifest struct {
 	Gate     Gate            // its own or the general one
 	Probe    Probe           // its own or the general one
 	Expires  expiry.Rule
+	Rows     []changes.Rule // how to read the rows of its files, to compare them; the first that matches counts
 }
 
 // manifests decodes the list of manifests. general has the values of a manifest without
@@ -77,6 +79,7 @@ func (d *decoder) manifest(m *Manifest, path string, n *document.Node) {
 		"probe":        probeOf(&m.Probe),
 		"expires":      expires(&m.Expires),
 		"on_expiry":    document.Scalar(&m.Expires.Withdraw, parseOnExpiry),
+		"rows":         rows(&m.Rows),
 	})
 	if !d.IsSet(path + ".name") {
 		d.Fail(path+".name", "is missing", "write the manifest's name, as `syncd manifests` lists it")

@@ -41,6 +41,7 @@ func many(v values) arguments      { return arguments{[]values{v}, true} }
 var argumentsOf = map[string]arguments{
 	"activate":            many(of(waiting)),
 	"adopt":               one(folder),
+	"changes":             one(of(manifests), of(revisionsOf), of(revisionsOf)),
 	"config from-updater": many(file),
 	"destroy":             {[]values{of(manifests), of(releasesOf)}, true},
 	"explain":             one(of(manifests)),

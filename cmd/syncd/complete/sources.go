@@ -10,6 +10,7 @@ import (
 	"syncd/internal/downstream/serve"
 	"syncd/internal/engine"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/revisions"
 	"syncd/internal/report"
 )
 
@@ -74,6 +75,15 @@ func pinned(l *look, _ []string) (names []string) {
 
 // releasesOf are the known releases of the manifest before, the newest first.
 func releasesOf(l *look, args []string) []string { return l.releases(args[0]) }
+
+// revisionsOf are the revisions on disk of the manifest before.
+func revisionsOf(l *look, args []string) []string {
+	if l.mirror == nil {
+		return nil
+	}
+	all := []string{revisions.Served, revisions.Staged}
+	return append(all, l.mirror.Records.RevisionIDs(args[0])...)
+}
 
 // allReleases are the known releases of all manifests.
 func allReleases(l *look, _ []string) []string { return l.releases(manifests(l, nil)...) }

@@ -135,13 +135,13 @@ func parseScalar[T any](n *Node, parse func(string) (T, *Fault)) (T, *Fault) {
 }
 
 // List is the setter of a list of values, or of a single value.
-func List(to *[]string, parse func(string) (string, *Fault)) Setter {
+func List[T any](to *[]T, parse func(string) (T, *Fault)) Setter {
 	return func(d *Decoder, path string, n *Node) {
 		if n.Null {
 			return
 		}
 		if n.Kind == ScalarKind {
-			*to = make([]string, 1)
+			*to = make([]T, 1)
 			Scalar(&(*to)[0], parse)(d, path, n)
 			return
 		}
@@ -149,7 +149,7 @@ func List(to *[]string, parse func(string) (string, *Fault)) Setter {
 			d.Fail(path, "must be a list", "write it as [FIRST, SECOND]")
 			return
 		}
-		*to = make([]string, len(n.Items))
+		*to = make([]T, len(n.Items))
 		for i, item := range n.Items {
 			d.at[Index(path, i)] = item.At
 			Scalar(&(*to)[i], parse)(d, Index(path, i), item)

@@ -17,6 +17,7 @@ type Guards struct {
 	MinKeepRatio  float64 // of the files of the served release
 	MinBytesRatio float64 // of their bytes
 	MaxFileShrink float64 // share of its bytes that a served file may lose; 0 and 1 are no limit
+	MaxRowsGone   float64 // share of the rows of a file, and of all files, that may go; 0 and 1 are no limit
 }
 
 // shrinkable is the size up to which a file may shrink, but not to nothing.

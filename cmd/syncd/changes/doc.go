@@ -1,0 +1,2 @@
+// Package changes is the command that compares two revisions of a manifest, or folders.
+package changes

@@ -1,0 +1,66 @@
+package changes
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"syncd/internal/manifest"
+)
+
+// ReadFolder lists the files of any folder. It has no record, so every file is read for
+// its digest.
+func ReadFolder(ctx context.Context, dir string) (Folder, error) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return Folder{}, err
+	}
+	folder := Folder{Open: func(path string) (*os.File, error) { return os.Open(filepath.Join(dir, filepath.FromSlash(path))) }}
+	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := os.Stat(name)
+		if err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		path, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		file := File{Path: filepath.ToSlash(path)}
+		if file.Object, file.Size, err = digest(ctx, name); err != nil {
+			return err
+		}
+		folder.Files = append(folder.Files, file)
+		return nil
+	})
+	return folder, err
+}
+
+func digest(ctx context.Context, name string) (id manifest.ObjectID, size int64, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return id, 0, err
+	}
+	defer file.Close()
+	hash, buffer := sha256.New(), make([]byte, fullChunk)
+	for {
+		if ctx.Err() != nil {
+			return id, 0, context.Cause(ctx)
+		}
+		n, err := file.Read(buffer)
+		hash.Write(buffer[:n])
+		size += int64(n)
+		if err == io.EOF {
+			return manifest.ObjectID(hash.Sum(nil)), size, nil
+		}
+		if err != nil {
+			return id, 0, fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+}
