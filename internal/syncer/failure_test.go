@@ -206,6 +206,27 @@ func TestAClockThatWasSetBackDelaysNoRetryBeyondTheRecheckInterval(t *testing.T)
 	w.expect(w.poll(), "data", report.Updated)
 }
 
+// The cause concerns all manifests, and is told of each of them.
+func TestADataDirectoryThatCannotBeUsedFailsEachManifest(t *testing.T) {
+	w := start(t, "data", "other")
+	w.publish("data", "2026.09", september())
+	w.demand()
+	partial := filepath.Join(w.dir, "partial")
+	must(t, os.Rename(partial, partial+".away"))
+	w.publish("other", "2026.09", files{"o.dat": "1"})
+	result := w.poll()
+	w.expect(result, "data", report.Failed)
+	w.expect(result, "other", report.Failed)
+	for _, m := range w.status().Manifests {
+		if m.State != report.StateFailed || !strings.Contains(m.Error, partial+" was removed or replaced") {
+			t.Errorf("%s: %s (%s)", m.Name, m.State, m.Error)
+		}
+	}
+	must(t, os.Rename(partial+".away", partial))
+	w.expect(w.demand(), "other", report.Updated)
+	w.staged("data", "", report.StateInSync)
+}
+
 func TestObjectsOfAFailedSyncAreReused(t *testing.T) {
 	w := start(t, "data", "other")
 	w.publish("data", "2026.09", september())

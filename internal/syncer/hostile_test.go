@@ -165,9 +165,9 @@ func TestACurrentThatBecameAFolderFailsTheSyncAndSaysWhatToDo(t *testing.T) {
 	must(t, os.Remove(current))
 	must(t, os.Mkdir(current, 0o755))
 	for range 2 {
-		_, err := w.syncer.Sync(context.Background(), request.Sync{Demand: true})
-		if err == nil || !strings.Contains(err.Error(), "move it away") || !strings.Contains(err.Error(), current) {
-			t.Errorf("error %v", err)
+		m := only(t, w.demand(), "data")
+		if m.Result != report.Failed || !strings.Contains(m.Error, "move it away") || !strings.Contains(m.Error, current) {
+			t.Errorf("%s: %s", m.Result, m.Error)
 		}
 		if w.cfg.Mirror.Generations.Intact() == nil {
 			t.Error("Intact reports no damage")

@@ -27,6 +27,7 @@ type run struct {
 	jobs          []*job
 	plannedBefore map[string][]store.Planned // by unfinished syncs before this one
 	views         []golive.ConfiguredView
+	unusable      error         // why the tree cannot be changed
 	changed       chan struct{} // signals that a job was settled, failed or is ready
 
 	// Used while publishing, by one goroutine at a time: first by publishMeanwhile's.

@@ -71,7 +71,7 @@ func (s *Syncer) Tree() *golive.Tree { return s.tree }
 
 // Sync does one sync. The result has the outcome of each manifest, failed ones
 // included. The error says why the whole sync ended: an unknown manifest, the
-// context's end, or a state or data directory that cannot be used. When the context
+// context's end, or a state or data directory that is not there. When the context
 // ends, the result has the manifests that were done by then.
 func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error) {
 	r, err := s.start(ctx, req)
@@ -85,6 +85,9 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 		r.inParallel(ctx, r.jobs, r.ask)
 		wave{r, r.jobs}.prepare(ctx)
 		return r.reportDry(), context.Cause(ctx)
+	}
+	if r.unusable != nil {
+		return r.refuse(ctx)
 	}
 	exported := r.exportMeanwhile(ctx)
 	defer exported()
@@ -103,6 +106,18 @@ func (s *Syncer) Sync(ctx context.Context, req request.Sync) (report.Sync, error
 	r.freeMemory()
 	r.obey(ctx)
 	s.tree.PruneIfDue(ctx)
+	return r.report(), r.recordErr
+}
+
+// refuse ends a sync in a data directory that cannot be changed. Each manifest fails, because
+// what is shown and told is a manifest's.
+func (r *run) refuse(ctx context.Context) (report.Sync, error) {
+	for _, j := range r.jobs {
+		j.finish(r.unusable)
+	}
+	if err := r.publish(ctx, r.unrecorded()); err != nil {
+		return r.interrupted(err)
+	}
 	return r.report(), r.recordErr
 }
 
@@ -126,10 +141,12 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.tree.Refresh(ctx); err != nil {
-		return nil, err
+	unusable := s.tree.Refresh(ctx)
+	if unusable != nil && (req.DryRun || ctx.Err() != nil) {
+		return nil, unusable
 	}
 	r := s.newRun(ctx, req, lock)
+	r.unusable = unusable
 	r.views = s.tree.ConfiguredViews()
 	r.plannedBefore = planned
 	for _, t := range targets {
