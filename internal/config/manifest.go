@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"syncd/internal/changes"
 	"syncd/internal/config/document"
@@ -26,6 +27,8 @@ type Manifest struct {
 	Probe    Probe           // its own or the general one
 	Expires  expiry.Rule
 	Rows     []changes.Rule // how to read the rows of its files, to compare them; the first that matches counts
+
+	DestroyAfter time.Duration // after it was last served; 0 for never
 }
 
 // manifests decodes the list of manifests. general has the values of a manifest without
@@ -80,6 +83,8 @@ func (d *decoder) manifest(m *Manifest, path string, n *document.Node) {
 		"expires":      expires(&m.Expires),
 		"on_expiry":    document.Scalar(&m.Expires.Withdraw, parseOnExpiry),
 		"rows":         rows(&m.Rows),
+
+		"destroy_after": document.Scalar(&m.DestroyAfter, value.LongDuration),
 	})
 	if !d.IsSet(path + ".name") {
 		d.Fail(path+".name", "is missing", "write the manifest's name, as `syncd manifests` lists it")

@@ -72,6 +72,7 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 	running.Go(func() { d.verifyBucket(ctx) })
 	running.Go(func() { d.notifyStale(ctx) })
 	running.Go(func() { d.expire(ctx) })
+	running.Go(func() { d.destroyDue(ctx) })
 	running.Go(func() { d.logProgress(ctx) })
 	running.Go(func() { d.engine.Followers.Run(ctx) })
 	d.engine.Hooks.Deliver()

@@ -164,7 +164,7 @@ func (e *Engine) treeConfig(cfg *config.Config, id config.Secret, roots *x509.Ce
 	return golive.Config{
 		Mirror: e.mirror, Staging: e.staging, Store: e.store, Outbox: e.Hooks.outbox, Probes: e.notes, Metrics: e.metrics,
 		Log: e.options.Log, Version: e.options.Version,
-		Lifespans: e.lifespans, Present: e.witness.Present,
+		Lifespans: e.lifespans, Present: e.witness.Present, Audit: e.audit,
 		Source: transport.PublicURL(cfg.Source.URL), Algorithm: cfg.Source.Hash,
 		Targets: targetsOf(cfg, probe.Probe{Env: commandEnviron(cfg, id), Roots: roots, UserAgent: "syncd/" + e.options.Version}), Groups: groupsOf(cfg), Views: viewsOf(cfg), Exports: Exports(cfg),
 		Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved, Followers: e.Followers.keeper(),
@@ -214,6 +214,8 @@ func targetsOf(cfg *config.Config, surroundings probe.Probe) golive.Targets {
 			Gate:     gate.Gate{Command: m.Gate.Command, Timeout: m.Gate.Timeout, Compare: m.Gate.Compare, Changed: m.Gate.Changed, Env: surroundings.Env},
 			Probe:    probeOf(m.Probe, surroundings),
 			Expires:  m.Expires,
+
+			DestroyAfter: m.DestroyAfter,
 		}
 	}
 	return targets

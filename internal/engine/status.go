@@ -28,6 +28,9 @@ func (e *Engine) Status() (report.Status, error) {
 	progress.StuckSince = e.silence.stuckSince()
 	s, err := readStatus(e.Config(), e.mirror, e.store, e.staging.All(), ages{e.lifespans.All(), e.witness.Present()}, progress)
 	showProbes(&s, e.Config(), e.notes.Trials())
+	for i := range s.Manifests {
+		s.Manifests[i].DestroyWaits = e.directory.WaitingToDestroy()[s.Manifests[i].Name]
+	}
 	s.Exports = status.Exports(e.mirror, Exports(e.Config()), e.directory.FailedExports())
 	s.Scrub = status.Scrub(e.Scrub.Progress(), e.Config().Scrub.Schedule.IsSet())
 	if err == nil {

@@ -49,6 +49,7 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 	}
 	result, err = working(e, e.Probes.prove)(ctx, result)
 	e.Expire(ctx).addTo(&result)
+	e.DestroyDue(ctx)
 	if err == nil {
 		result.Upload = e.uploads.upload(ctx)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"syncd/internal/golive/gate"
 	"syncd/internal/golive/probe"
@@ -21,6 +22,8 @@ type Target struct {
 	Gate     gate.Gate
 	Probe    probe.Probe
 	Expires  expiry.Rule
+
+	DestroyAfter time.Duration // after it was last served, a revision is destroyed; 0 for never
 }
 
 // With returns the target as the operator's orders want it.

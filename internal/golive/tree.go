@@ -17,6 +17,7 @@ import (
 	"syncd/internal/manifest/layout"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/audit"
 	"syncd/internal/mirror/destroy"
 	"syncd/internal/mirror/export"
 	"syncd/internal/mirror/inventory"
@@ -53,6 +54,7 @@ type Config struct {
 
 	Lifespans *lifespan.Register    // of Mirror
 	Present   func() expiry.Present // what the clock and the provider say; safe for concurrent use
+	Audit     *audit.Log            // of what was served when; nil for none
 
 	Source      string // base URL as records show it
 	Algorithm   manifest.Algorithm
@@ -81,6 +83,7 @@ type Directory struct {
 	running Running
 	room    *room.Room
 	docket  *gate.Docket
+	dues    dues
 	probing probe.Docket
 	exports exports
 }

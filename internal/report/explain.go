@@ -22,7 +22,7 @@ func (s *Status) Explain(now time.Time) {
 			continue
 		}
 		e := explanation{ManifestStatus: *m, daemon: s.Daemon, now: now}
-		m.Explanation = OneLine(joined(e.sentence(), e.age()))
+		m.Explanation = OneLine(joined(e.sentence(), e.age(), e.DestroyWaits))
 	}
 	for i := range s.Exports {
 		s.Exports[i].Explanation = OneLine(s.Exports[i].sentence(s.Generation))

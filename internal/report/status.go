@@ -82,7 +82,8 @@ type ManifestStatus struct {
 	Skips     []string   `json:"skips"`               // releases that `syncd skip` passes over
 	Discarded string     `json:"discarded,omitempty"` // the release that `syncd activate --discard` dropped; "" for none
 
-	Destroyed *DestroyedRelease `json:"destroyed,omitempty"` // the wanted release, if it was destroyed here; absent otherwise
+	Destroyed    *DestroyedRelease `json:"destroyed,omitempty"`     // the wanted release, if it was destroyed here; absent otherwise
+	DestroyWaits string            `json:"destroy_waits,omitempty"` // why what is due is not destroyed; absent while nothing is overdue
 
 	Wanted       string            `json:"wanted"`             // the configured release: latest, an alias, or a pinned month
 	Delisted     bool              `json:"delisted,omitempty"` // the provider has the wanted release no more

@@ -15,6 +15,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/golive"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/expiry"
 	"syncd/internal/mirror/destroy"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
@@ -250,4 +251,58 @@ func TestFragmentsAreDestroyed(t *testing.T) {
 	w.expect(w.demand(), "data", report.Unchanged)
 	equal(t, "unfinished downloads", w.partials(), []string{})
 	w.expect(w.force(), "data", report.Updated)
+}
+
+func TestDestroyAfterNeedsTwoWitnesses(t *testing.T) {
+	w := served(t)
+	w.target("data", func(t *golive.Target) { t.DestroyAfter = 90 * 24 * time.Hour })
+	w.publish("data", "2026.10", files{"a.dat": "a of october", "b.dat": "b of october"})
+	w.expect(w.force(), "data", report.Updated)
+	september := []string{"a of september", "b of september", "c", "d"}
+	real, year := time.Now(), 366*24*time.Hour
+	for _, row := range []struct {
+		name                  string
+		clock, header, seenAt time.Duration // since now; a header below 0 is none
+		gone                  bool
+		waits                 string
+	}{
+		{"in time", 89 * 24 * time.Hour, 89 * 24 * time.Hour, 89 * 24 * time.Hour, false, ""},
+		{"the clock jumped ahead", year, 0, 0, false, "no Date header of the provider from the last 48 hours"},
+		{"the clock jumped ahead before the last poll", year, 0, year, false, "the last Date header of the provider says"},
+		{"no header", year, -1, 0, false, "no Date header"},
+		{"the provider is ahead", 0, year, 0, false, ""},
+		{"both agree", 91 * 24 * time.Hour, 91 * 24 * time.Hour, 91 * 24 * time.Hour, true, ""},
+	} {
+		w.present = &expiry.Present{Clock: real.Add(row.clock), Header: real.Add(row.header), SeenAt: real.Add(row.seenAt)}
+		if row.header < 0 {
+			w.present.Header = time.Time{}
+		}
+		must(t, w.destroyer().DestroyDue(t.Context()))
+		if isGone := len(w.holding(w.dir, september...)) == 0; isGone != row.gone {
+			t.Errorf("%s: gone: %t", row.name, isGone)
+		}
+		if waits := w.syncer.Tree().WaitingToDestroy()["data"]; (waits == "") != (row.waits == "") || !strings.Contains(waits, row.waits) {
+			t.Errorf("%s: it waits because %q", row.name, waits)
+		}
+	}
+	list, err := w.syncer.Tree().Destroyed.Destructions("data")
+	if err != nil || len(list) != 1 || list[0].Cause != destroy.DestroyAfter {
+		t.Errorf("%+v, %v", list, err)
+	}
+	w.serves("data", files{"a.dat": "a of october", "b.dat": "b of october"})
+}
+
+func TestWhatWasNeverServedIsDueAfterItWasComplete(t *testing.T) {
+	w := served(t)
+	w.target("data", func(t *golive.Target) { t.Activate, t.DestroyAfter = staging.Policy{Manual: true}, time.Hour })
+	w.publish("data", "2026.10", october())
+	w.expect(w.demand(), "data", report.Unchanged)
+	later := time.Now().Add(2 * time.Hour)
+	w.present = &expiry.Present{Clock: later, Header: later, SeenAt: later}
+	equal(t, "due", !w.destroyer().NextDue().After(later), true)
+	must(t, w.destroyer().DestroyDue(t.Context()))
+	w.gone("b of october")
+	w.serves("data", september())
+	w.expect(w.demand(), "data", report.Unchanged)
+	w.gone("b of october")
 }
