@@ -30,6 +30,9 @@ var mutants = []mutant{
 	{"what rotted goes live by a rollback", `(case len\(unproven\) > 0)(:\n\t\treturn p, &unprovenError)`, "${1} && false${2}", "syncer", "Rotten"},
 	{"what rotted goes live by a pin", `(return q\.GoesBack )(&& !q\.served\[id\])`, "${1}&& false ${2}", "syncer", "Rotten"},
 
+	{"expired data goes live", `(if r\.ID\(\) == served\.ID\(\) \|\| )!t\.Present\(\)\.IsPast\(day\)`, "${1}true || !t.Present().IsPast(day)", "syncer", "Expired"},
+	{"a wrong clock withdraws", `(return !end\.IsZero\(\) )&& p\.HasHeader\(\) && !p\.Header\.Before\(end\) &&`, "${1}&&", "expiry syncer", "Past|WrongClock"},
+
 	// Buckets.
 	{"a new generation names a lost object", `(s\.generation == generation) && time\.Since\(s\.at\) < recheck`, "${1} && recheck > 0", "publisher", "Lost"},
 	{"an ended epoch is followed", `cmp\.Or\(cmp\.Compare\(g\.Epoch, saved\.Epoch\), `, "cmp.Or(", "syncer|source syncer", "Epoch"},

@@ -129,6 +129,7 @@ func (op *activation) addWaiting(records []mirror.Record) {
 // Leave keeps manifests that cannot be built staged, with their groups. The mates need the
 // names of what holds them up.
 func (op *activation) Leave(names, mates []string, why error) {
+	op.countExpired(names, why)
 	why = fmt.Errorf("%s: %w", strings.Join(names, ", "), why)
 	for _, name := range slices.Concat(names, mates) {
 		op.stay[name] = why

@@ -10,6 +10,7 @@ import (
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
+	"syncd/internal/report"
 	"syncd/internal/report/status"
 )
 
@@ -93,6 +94,15 @@ func (t aging) checkPin(name string, release manifest.Release) error {
 		return nil
 	}
 	return expiredError(name, string(release), day)
+}
+
+// countExpired shows in the metrics that a command was refused for the age of data.
+func (op *command) countExpired(names []string, why error) {
+	for _, name := range names {
+		if refusal.ReasonOf(why) == refusal.Expired {
+			op.Metrics.Synced(name, string(report.Refused), string(refusal.Expired))
+		}
+	}
 }
 
 // refuseExpired leaves expired revisions out of the change. It is an error if the change

@@ -52,6 +52,7 @@ func (op *order) Propose(context.Context) (p Proposal, err error) {
 		}
 		if op.req.Trigger == request.TriggerPin && !op.req.Force {
 			if err := (aging{op.Tree}).checkPin(t.Name, orders.Pin); err != nil {
+				op.countExpired([]string{t.Name}, err)
 				return p, err
 			}
 		}

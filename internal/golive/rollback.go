@@ -64,6 +64,9 @@ func (op *rollback) Propose(context.Context) (p Proposal, err error) {
 	if op.req.Force {
 		p.Forced = op.targets.Names()
 	}
+	if err := op.expired(p); err != nil {
+		return p, err
+	}
 	var unproven []mirror.Record
 	for _, r := range p.Change.Set {
 		if op.isUndone(r) {
@@ -78,8 +81,6 @@ func (op *rollback) Propose(context.Context) (p Proposal, err error) {
 		return p, fmt.Errorf("nothing to go back to: generation %d is the served one", goal.Number)
 	case len(p.Change.Set) == 0:
 		return p, fmt.Errorf("nothing to go back to: generation %d has the same revisions as the served generation %d", goal.Number, current.Number)
-	case op.expired(p) != nil:
-		return p, op.expired(p)
 	case len(unproven) > 0:
 		return p, &unprovenError{unproven}
 	}
@@ -93,6 +94,7 @@ func (op *rollback) expired(p Proposal) error {
 	}
 	for _, r := range p.Change.Set {
 		if why := (aging{op.Tree}).refusal(r, op.Mirror.Current().Records[r.Manifest]); why != nil {
+			op.countExpired([]string{r.Manifest}, why)
 			return fmt.Errorf("%w; `syncd rollback --manifest NAME` rolls back others", why)
 		}
 	}

@@ -70,11 +70,11 @@ type ManifestStatus struct {
 	Quarantined time.Time // when the gate refused what is in quarantine; zero for nothing
 	HeldUntil   time.Time // by command; zero for no hold
 	Expires     time.Time // when the data may be used no more; zero for never
+	Withdrawn   bool      // nothing is served, because it has expired
 }
 
 // SetManifest sets the series of a manifest's status. Zero fields leave their series
-// as they are, except for State, Behind, Expected, the last four, and all that describes
-// what is served.
+// as they are, except for State, Behind, Expected and the last ones.
 func (m *Metrics) SetManifest(name string, s ManifestStatus) {
 	setState(m.state, name, s.State, s.States)
 	m.behind.WithLabelValues(name).Set(float64(s.Behind))
@@ -83,13 +83,16 @@ func (m *Metrics) SetManifest(name string, s ManifestStatus) {
 	m.quarantinedSince.WithLabelValues(name).Set(seconds(s.Quarantined))
 	m.heldUntil.WithLabelValues(name).Set(seconds(s.HeldUntil))
 	m.expires.WithLabelValues(name).Set(seconds(s.Expires))
-	m.mirrorBytes.WithLabelValues(name).Set(float64(s.Bytes))
-	m.activeSince.WithLabelValues(name).Set(seconds(s.Since))
-	if s.Release != "" {
+	switch {
+	case s.Release != "":
 		m.info(m.releaseInfo, name, s.Release, s.Revision)
-	} else {
+		m.mirrorBytes.WithLabelValues(name).Set(float64(s.Bytes))
+	case s.Withdrawn:
 		m.dropInfo(m.releaseInfo, name)
+		m.mirrorBytes.WithLabelValues(name).Set(0)
+		m.activeSince.WithLabelValues(name).Set(0)
 	}
+	setTime(m.activeSince.WithLabelValues(name), s.Since)
 	if s.Newest != "" {
 		m.info(m.newest, name, s.Newest)
 	}

@@ -63,12 +63,12 @@ type ManifestStatus struct {
 	HeldFrom  string     `json:"held_from"` // the release that a rollback left
 	Error     string     `json:"error"`
 
-	Expires     string             `json:"expires"`             // the last day on which the served or withdrawn data may be used, YYYY-MM-DD; "" for none
-	Expiring    bool               `json:"expiring,omitempty"`  // soon
-	Expired     bool               `json:"expired,omitempty"`   // the day is past
-	Withdrawn   *WithdrawnRevision `json:"withdrawn,omitempty"` // expired, and nothing took its place
-	KeptByForce bool               `json:"-"`                   // the operator let expired data go live
-	ExpiryDoubt string             `json:"-"`                   // why the day may be past, and nothing is withdrawn; "" for no doubt
+	Expires     string             `json:"expires"`                  // the last day on which the served or withdrawn data may be used, YYYY-MM-DD; "" for none
+	Expiring    bool               `json:"expiring,omitempty"`       // soon
+	Expired     bool               `json:"expired,omitempty"`        // the day is past
+	Withdrawn   *WithdrawnRevision `json:"withdrawn,omitempty"`      // expired, and nothing took its place
+	KeptByForce bool               `json:"expired_forced,omitempty"` // the operator let expired data go live
+	ExpiryDoubt string             `json:"expiry_doubt,omitempty"`   // why the day may be past, and nothing is withdrawn; "" for no doubt
 
 	Staged      *StagedRevision      `json:"staged"`      // waits to go live; null for nothing
 	Quarantined *QuarantinedRevision `json:"quarantined"` // refused by the gate or the probe; null for nothing

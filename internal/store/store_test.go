@@ -602,3 +602,19 @@ func same(t testing.TB, want, got any) {
 		t.Error(diff)
 	}
 }
+
+func TestTheDateOfTheProviderSurvivesARestart(t *testing.T) {
+	path := newPath(t)
+	want := Dated{}
+	for _, next := range []time.Time{time.Unix(1e9, 0), time.Unix(2e9, 0), {}} {
+		s := mustOpen(t, path)
+		if d, err := s.Dated(); err != nil || d != want {
+			t.Errorf("got %+v, %v, want %+v", d, err, want)
+		}
+		want = Dated{Header: next.UTC(), SeenAt: next.Add(time.Second).UTC()}
+		if err := s.SetDated(want); err != nil {
+			t.Error(err)
+		}
+		s.Close()
+	}
+}

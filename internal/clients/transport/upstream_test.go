@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestOnlyAnUpstreamThatIsASyncdIsTold(t *testing.T) {
@@ -101,5 +102,43 @@ func TestOnlyAnUpstreamThatWasNamedGivesOrders(t *testing.T) {
 		if err != nil || res.Destroy != row.want || res.IsUpstream != row.isUpstream {
 			t.Errorf("%+v: %q, %v, %v", row, res.Destroy, res.IsUpstream, err)
 		}
+	}
+}
+
+// Another origin, and a cache, know nothing of the provider's time.
+func TestTheDateOfTheBaseIsTold(t *testing.T) {
+	other := plainServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Date", "Sun, 01 Jan 2034 00:00:00 GMT")
+	})
+	server := plainServer(t, func(w http.ResponseWriter, r *http.Request) {
+		date := "Fri, 01 Jan 2027 00:00:00 GMT"
+		switch r.URL.Path {
+		case "/away":
+			http.Redirect(w, r, other.URL, http.StatusFound)
+		case "/cached":
+			w.Header().Set("Age", "60")
+		case "/broken":
+			date = "yesterday"
+		case "/none":
+			w.Header()["Date"] = nil
+			return
+		case "/failing":
+			defer w.WriteHeader(http.StatusNotFound)
+		}
+		w.Header().Set("Date", date)
+	})
+	c := newClient(t, server.URL)
+	var told []int
+	c.cfg.Dated = func(date time.Time) { told = append(told, date.Year()) }
+	for segment, want := range map[string]int{"a": 1, "failing": 1, "cached": 0, "broken": 0, "none": 0} {
+		told = nil
+		_, _, err := c.Do(t.Context(), Request{Endpoint: "E", Segments: []string{segment}, Limit: 100})
+		if (err != nil) != (segment == "failing") || len(told) != want || want > 0 && told[0] != 2027 {
+			t.Errorf("%s: told %d, %v", segment, told, err)
+		}
+	}
+	told = nil
+	if _, _, err := c.Do(t.Context(), Request{Endpoint: "E", Segments: []string{"away"}, Limit: 100}); err != nil || slices.Contains(told, 2034) {
+		t.Errorf("a redirect: told %d, %v", told, err)
 	}
 }

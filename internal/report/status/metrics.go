@@ -37,7 +37,7 @@ func restingStates() []string {
 // when the manifest is not served.
 func ShowManifest(m *metrics.Metrics, name string, record mirror.Record, saved store.Manifest, e staging.Revision, age Age) {
 	status := metrics.ManifestStatus{
-		State: string(stateOf(record, saved, e, age)), Expires: age.Day.End(), States: restingStates(),
+		State: string(stateOf(record, saved, e, age)), Expires: age.Day.End(), Withdrawn: age.Withdrawn != nil, States: restingStates(),
 		Newest: saved.Newest, Expected: due(saved), Checked: saved.CheckedAt, Success: syncedAt(record, saved),
 		Behind: record.Release.MonthsTo(manifest.Release(saved.Newest)),
 	}

@@ -23,6 +23,9 @@ func PrintSync(w io.Writer, s report.Sync, dryRun bool) {
 			fmt.Fprintf(w, "%s  view %s (%s)  %s: %s\n", v.Name, v.Fingerprint, v.Layout, v.Result, files(v.Files))
 		}
 	}
+	for _, name := range s.Removed {
+		fmt.Fprintf(w, "%s  expired, and is no longer served\n", name)
+	}
 	printExported(w, s)
 	printSpace(w, s.Space)
 	fmt.Fprintln(w, generationLine(s, dryRun))
