@@ -95,6 +95,7 @@ func table(t *testing.T) map[string]map[string]string {
 
 func TestEveryEventHasTheFieldsOfTheTable(t *testing.T) {
 	w := start(t, "one", "two")
+	w.cfg.Manifests[0].Probe = config.Probe{Command: []string{"/bin/true"}, Within: time.Minute, Every: time.Second} // proven
 	r := w.hear()
 	e := w.open()
 	defer e.Close()

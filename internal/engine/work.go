@@ -41,13 +41,16 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 			parts.forget(again)
 			e.syncAll(ctx, req, again, parts)
 		}
+		if parts.err == nil {
+			parts.results[0], parts.err = e.Probes.prove(before, ctx, parts.merged())
+			parts.results = parts.results[:1]
+		}
 		return parts.err
 	})
 	result = parts.merged()
-	if err != nil || req.DryRun {
+	if req.DryRun {
 		return result, err
 	}
-	result, err = working(e, e.Probes.prove)(ctx, result)
 	e.Expire(ctx).addTo(&result)
 	e.DestroyDue(ctx)
 	if err == nil {

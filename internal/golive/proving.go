@@ -161,23 +161,22 @@ type Proven struct {
 // verdict.
 func (p Proving) Prove(ctx context.Context, names []string) (all []Proven, err error) {
 	current := p.Mirror.Current()
-	var running sync.WaitGroup
-	var mu sync.Mutex // guards the results
-	for _, name := range names {
-		id := current.Records[name].ID()
-		if !p.Probes.Of(name, id).IsPending() {
-			continue
+	for err == nil {
+		pending := slices.DeleteFunc(p.Pending(), func(name string) bool { return !slices.Contains(names, name) })
+		if len(pending) == 0 {
+			break
 		}
-		running.Go(func() {
-			failed := p.prove(ctx, name)
-			mu.Lock()
-			defer mu.Unlock()
-			err = errors.Join(err, failed)
-			all = append(all, p.Outcome(name, id))
-		})
+		errs := make([]error, len(pending))
+		var running sync.WaitGroup
+		for i, name := range pending {
+			running.Go(func() { errs[i] = p.prove(ctx, name) })
+		}
+		running.Wait()
+		err = errors.Join(errs...)
 	}
-	running.Wait()
-	slices.SortFunc(all, func(a, b Proven) int { return slices.Index(names, a.Manifest) - slices.Index(names, b.Manifest) })
+	for _, name := range names { // a group may have taken back what had passed
+		all = append(all, p.Outcome(name, current.Records[name].ID()))
+	}
 	return all, err
 }
 

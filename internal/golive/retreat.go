@@ -93,6 +93,9 @@ func (op *retreat) goal(current mirror.Generation) (goal mirror.Generation, targ
 		if why := (aging{op.Tree}).refusal(then, current.Records[name]); why != nil {
 			return goal, nil, op.stay("%v", why)
 		}
+		if (aging{op.Tree}).refusal(then, current.Records[name]) != nil {
+			return goal, nil, op.stay("%s of %s has expired", then.Release, name)
+		}
 		goal.Records[name] = then
 		targets = append(targets, op.Targets.find(name))
 	}

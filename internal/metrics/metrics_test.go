@@ -107,6 +107,8 @@ syncd_manifest_state{manifest="one",state="in_sync"} 1
 syncd_mirror_bytes{manifest="one"} 20
 syncd_newest_release_info{manifest="one",release="2026.12"} 1
 syncd_orphaned_manifests 1
+syncd_probe_last_timestamp_seconds{manifest="one"} 0
+syncd_probe_success{manifest="one"} 0
 syncd_publish_damaged_objects 0
 syncd_publish_failing_since_timestamp_seconds 0
 syncd_publish_generation 0
