@@ -17,6 +17,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/downstream/catalog"
 	"syncd/internal/engine/operation"
+	"syncd/internal/manifest/expiry"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -325,6 +326,40 @@ func TestAViewAndItsExportFollowTheRollback(t *testing.T) {
 		if text, err := os.ReadFile(path); string(text) != "one" {
 			t.Errorf("%s has %q, %v", path, text, err)
 		}
+	}
+}
+
+// A revision that may not be used any more does not come back.
+func TestNothingExpiredComesBack(t *testing.T) {
+	c := consume(t, "one")
+	c.publish("one", "2020.01", "old")
+	c.cfg.Manifests[0].Release = "2020.01"
+	e := c.engine()
+	syncOf(t, e)
+	cfg := *c.cfg
+	cfg.Manifests = []config.Manifest{c.cfg.Manifests[0]}
+	cfg.Manifests[0].Release = "latest"
+	cfg.Manifests[0].Expires.After = expiry.Span{Months: 1200}
+	must(t, e.Configure(&cfg))
+	c.brings("2026.10", "one")
+	c.breaks("one 2026.10")
+	release := c.holds()
+	synced := c.pending(e, "one 2026.10")
+	cfg.Manifests[0].Expires.After = expiry.Span{Months: 12}
+	again := cfg
+	again.Manifests = []config.Manifest{cfg.Manifests[0]}
+	must(t, e.Configure(&again)) // a reload asks anew
+	release()
+	c.wants("the sync", "2026.10 refused probe", outcome(<-synced, "one"))
+	c.wants("served", "one 2026.10", c.content("one"))
+	m := statusOf(t, e, "one")
+	if m.Probe.State != report.ProbeFailed || !strings.Contains(m.Explanation, "it stays, because 2020.01 of one has expired") {
+		t.Errorf("%+v, %+v", m, m.Probe)
+	}
+	before := c.about("one 2026.10")
+	syncOf(t, e)
+	if c.about("one 2026.10") != before {
+		t.Error("it was asked again")
 	}
 }
 

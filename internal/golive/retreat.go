@@ -90,9 +90,6 @@ func (op *retreat) goal(current mirror.Generation) (goal mirror.Generation, targ
 			release, _ := record.SplitID(swapped.Back)
 			return goal, nil, op.stay("%s of %s is not on disk any more", release, name)
 		}
-		if why := (aging{op.Tree}).refusal(then, current.Records[name]); why != nil {
-			return goal, nil, op.stay("%v", why)
-		}
 		if (aging{op.Tree}).refusal(then, current.Records[name]) != nil {
 			return goal, nil, op.stay("%s of %s has expired", then.Release, name)
 		}
@@ -122,7 +119,7 @@ func (op *retreat) quarantine(ctx context.Context, served mirror.Record) error {
 		return err
 	}
 	e := staging.Of(served, nil, time.Now())
-	e.Forced = back // `syncd activate --again` overrides the hold
+	e.Again = back // `syncd activate --again` overrides the hold
 	if err := op.Staging.Put(e); err != nil || name != op.name {
 		return err
 	}

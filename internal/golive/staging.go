@@ -21,7 +21,7 @@ func (t *Tree) stage(ctx context.Context, record mirror.Record, views []mirror.V
 	e.Forced = forced
 	before := t.Staging.Get(record.Manifest)
 	if isNew = before.ID() != e.ID() || before.Dropped; !isNew {
-		e.Forced = cmp.Or(e.Forced, before.Forced)
+		e.Forced, e.Again = cmp.Or(e.Forced, before.Forced), before.Again
 		if views == nil {
 			e.Views = before.Views
 		}
@@ -133,7 +133,7 @@ func heldBack(of Target, served mirror.Record, e staging.Revision, now time.Time
 		return "is held until " + report.Moment(served.Orders.HoldUntil.Local()) + ": `syncd hold " + of.Name + " --for 0s` ends that"
 	}
 	hold := served.Held
-	if hold == nil || hold.Setting != of.Release || e.Forced == served.ID() {
+	if hold == nil || hold.Setting != of.Release || e.Forced == served.ID() || e.Again == served.ID() {
 		return ""
 	}
 	if !e.Release.Newer(hold.Release) && e.Expected == hold.Fingerprint {

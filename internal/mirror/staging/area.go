@@ -151,7 +151,7 @@ func (a *Area) Discard(name, terms string) error {
 	if e.Manifest == "" {
 		return nil
 	}
-	e.Dropped, e.Terms, e.Forced, e.Views = true, terms, "", nil
+	e.Dropped, e.Terms, e.Forced, e.Again, e.Views = true, terms, "", "", nil
 	if err := a.write(e); err != nil {
 		return err
 	}

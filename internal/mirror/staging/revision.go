@@ -24,6 +24,7 @@ type Revision struct {
 	Dropped  bool             `json:"dropped,omitempty"` // discarded: nothing of it is on disk
 	Terms    string           `json:"terms,omitempty"`   // the gate and the configuration then; others bring it back
 	Forced   string           `json:"forced,omitempty"`  // ID of the served revision that it may replace, although a rollback keeps that
+	Again    string           `json:"again,omitempty"`   // the same for the served revision that a failed probe brought back
 }
 
 // Verdict is what a gate said of a revision.
