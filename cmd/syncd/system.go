@@ -37,7 +37,7 @@ var clientCommands = []string{"releases", "manifests", "files", "get", "call", "
 // mirrorCommands work on a mirror without a daemon. Windows lacks them: it cannot replace
 // the symlink that readers follow in one step.
 var mirrorCommands = []string{
-	"sync", "demo", "status", "explain", "history", "verify", "rollback", "activate", "pin", "unpin", "hold", "skip", "forget",
+	"sync", "demo", "status", "explain", "history", "verify", "rollback", "probe", "activate", "pin", "unpin", "hold", "skip", "forget",
 	"publish", "adopt", "lock", "deliveries", "served", "map",
 }
 

@@ -70,12 +70,12 @@ type ManifestStatus struct {
 	KeptByForce bool               `json:"expired_forced,omitempty"` // the operator let expired data go live
 	ExpiryDoubt string             `json:"expiry_doubt,omitempty"`   // why the day may be past, and nothing is withdrawn; "" for no doubt
 
-	Staged      *StagedRevision      `json:"staged"`          // waits to go live; null for nothing
-	Quarantined *QuarantinedRevision `json:"quarantined"`     // refused by the gate or the probe; null for nothing
-	Probe       *ProbeStatus         `json:"probe,omitempty"` // of the served revision; absent if it has none
-	Grouped     bool                 `json:"-"`               // the configuration has it in a group with others
-	Blocked     string               `json:"-"`               // why not even `syncd activate` gets what is staged live; "" if it does
-	OpensAt     *time.Time           `json:"opens_at"`        // when what is staged goes live by itself; null for `syncd activate` only
+	Staged      *StagedRevision      `json:"staged"`      // waits to go live; null for nothing
+	Quarantined *QuarantinedRevision `json:"quarantined"` // refused by the gate or the probe; null for nothing
+	Probe       *ProbeStatus         `json:"probe"`       // of the served revision; null if it has none
+	Grouped     bool                 `json:"-"`           // the configuration has it in a group with others
+	Blocked     string               `json:"-"`           // why not even `syncd activate` gets what is staged live; "" if it does
+	OpensAt     *time.Time           `json:"opens_at"`    // when what is staged goes live by itself; null for `syncd activate` only
 
 	Pin       string     `json:"pin"`                 // the release of `syncd pin`; "" for none
 	HoldUntil *time.Time `json:"hold_until"`          // by `syncd hold`; null for none

@@ -16,10 +16,10 @@ type Group struct {
 // the same ones.
 func Groups() []Group {
 	return []Group{
-		{"Every day", []string{"status", "explain", "history", "sync", "rollback", "probe", "verify", "doctor", "config", "manifests", "files"}},
+		{"Every day", []string{"status", "explain", "history", "sync", "rollback", "verify", "doctor", "config", "manifests", "files"}},
 		{"Decide what is served", []string{"activate", "pin", "unpin", "hold", "skip", "forget", "destroy"}},
 		{"Get from the provider", []string{"releases", "get", "call"}},
-		{"Look closer", []string{"changes", "readers", "served", "destroyed", "deliveries", "healthcheck"}},
+		{"Look closer", []string{"changes", "probe", "readers", "served", "destroyed", "deliveries", "healthcheck"}},
 		{"Serve other hosts", []string{"lock", "serve-id", "fleet", "publish", "trust"}},
 		{"Move in", []string{"setup", "adopt", "map"}},
 		{"Try", []string{"demo", "emulator"}},
