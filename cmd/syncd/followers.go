@@ -110,7 +110,7 @@ func (f *followers) serve(ctx context.Context, group *errgroup.Group, cfg *confi
 	f.keepOnly(f.ids.Has)
 	service := serve.New(serve.Config{
 		Catalog: e.Followers.Catalog(), PublicURL: cfg.Serve.PublicURL.String(), IDParam: cfg.Source.CustomerIDParam,
-		IDs: f.ids, Bandwidth: f.budget, Asker: serve.ByFleet(e.Followers.Fleet()), Observe: metrics.NewServe(registry).Request,
+		IDs: f.ids, Bandwidth: f.budget, Asker: serve.ByFleet(e.Followers.Fleet()), Order: e.Followers.Order, Observe: metrics.NewServe(registry).Request,
 	})
 	group.Go(func() error {
 		return serve.Serve(ctx, listener, service, httpserver.Options{

@@ -18,7 +18,7 @@ func (d *Daemon) destroyDue(ctx context.Context) {
 		now := time.Now()
 		next := d.engine.NextDestruction()
 		if !next.After(now) {
-			d.engine.DestroyDue(ctx)
+			d.engine.DestroyOnTime(ctx)
 			next = d.engine.NextDestruction()
 		}
 		select {

@@ -38,6 +38,7 @@ type base struct {
 	metrics   *metrics.Metrics
 	running   *semaphore.Weighted // of maxWork; one for each piece of work
 	active    atomic.Pointer[active]
+	orders    *orders
 	users     sync.Mutex // guards the users of each active
 }
 

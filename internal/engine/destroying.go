@@ -2,9 +2,14 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"syncd/internal/golive"
+	"syncd/internal/manifest/destruction"
+	"syncd/internal/report"
+	"syncd/internal/report/request"
 )
 
 // DestroyDue destroys what `destroy_after` and the upstream want gone, and goes on with
@@ -18,6 +23,26 @@ func (e *Engine) DestroyDue(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		e.options.Log.Error().Err(err).Msg("a destruction failed; the next attempt comes within a minute, or with the next sync")
 	}
+}
+
+// DestroyOnTime is DestroyDue outside of a sync: the bucket follows at once.
+func (e *Engine) DestroyOnTime(ctx context.Context) {
+	before := e.orders.gone()
+	e.DestroyDue(ctx)
+	if !maps.EqualFunc(before, e.orders.gone(), slices.Equal[[]destruction.Gone]) {
+		if done := e.uploads.uploadDestroyed(ctx); done != nil && done.Error != "" {
+			e.options.Log.Error().Str("error", done.Error).Msg("removing what was destroyed from the bucket failed; the next sync tries again")
+		}
+	}
+}
+
+// destroy does what `syncd destroy` asks for. The bucket follows at once.
+func (e *Engine) destroy(a *active, ctx context.Context, req request.Destroy) (report.DestroyResult, error) {
+	result, err := golive.Destroyer{Tree: a.syncer.Tree()}.Command(ctx, req)
+	if !req.DryRun && len(result.Destroyed) > 0 {
+		result.Upload = e.uploads.uploadDestroyed(ctx)
+	}
+	return result, err
 }
 
 // NextDestruction is when DestroyDue may find something, the zero time for now.

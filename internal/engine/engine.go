@@ -105,6 +105,7 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 }
 
 func newEngine(b *base) *Engine {
+	b.orders = newOrders(b)
 	e := &Engine{base: b, bandwidth: rate.NewBudget(rate.Timetable{})}
 	e.silence = &silence{base: b, progress: &e.progress}
 	e.Hooks, e.Scrub, e.Followers = &Hooks{base: b}, newScrub(e), &Followers{base: b}

@@ -12,6 +12,7 @@ import (
 	"syncd/internal/manifest/destruction"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/destroy"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/report/status"
@@ -24,7 +25,7 @@ func (f *Followers) openFleet(cfg *config.Config) (err error) {
 	if !cfg.Serve.IsOn() {
 		return nil
 	}
-	f.fleet, err = rings.New(servedReleases{f.catalog}, f.store, cfg.Serve.MaxHosts, f.options.Log)
+	f.fleet, err = rings.New(servedReleases{f.catalog, f.orders}, f.store, cfg.Serve.MaxHosts, f.options.Log)
 	f.catalog.SetNeeded(func(*catalog.Snapshot) []*catalog.Revision { return f.needed() })
 	return err
 }
@@ -45,6 +46,9 @@ func (f *Followers) needed() (revisions []*catalog.Revision) {
 	}
 	return revisions
 }
+
+// Order is what followers must destroy of a manifest.
+func (f *Followers) Order(name string) destruction.Order { return f.orders.of(name) }
 
 // Fleet is what is known of the followers; nil without serve.
 func (f *Followers) Fleet() *rings.Fleet { return f.fleet }
@@ -124,7 +128,10 @@ func (f *Followers) shown() (shown metrics.Fleet) {
 }
 
 // servedReleases is the catalog as a fleet needs it.
-type servedReleases struct{ catalog *catalog.Catalog }
+type servedReleases struct {
+	catalog *catalog.Catalog
+	orders  *orders
+}
 
 func (p servedReleases) Manifests() []string { return p.catalog.Snapshot().Names() }
 
@@ -136,7 +143,7 @@ func (p servedReleases) Served(name string) (string, []rings.Served) {
 	return name, revisions
 }
 
-func (p servedReleases) Destroyed() map[string][]destruction.Gone { return nil }
+func (p servedReleases) Destroyed() map[string][]destruction.Gone { return p.orders.gone() }
 
 // servedNow is a catalog of what `current` shows, when no engine is running.
 type servedNow struct{ mirror *mirror.Mirror }
@@ -151,4 +158,10 @@ func (c servedNow) Served(name string) (string, []rings.Served) {
 	return name, []rings.Served{{Version: rings.Version{Release: record.Release, Revision: record.Revision}, LiveAt: record.PublishedAt}}
 }
 
-func (c servedNow) Destroyed() map[string][]destruction.Gone { return nil }
+func (c servedNow) Destroyed() map[string][]destruction.Gone {
+	gone, public := map[string][]destruction.Gone{}, destroy.NewPublic(c.mirror)
+	for _, name := range c.mirror.Current().Names() {
+		gone[name] = public.Gone(name)
+	}
+	return gone
+}

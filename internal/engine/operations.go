@@ -28,9 +28,7 @@ func (e *Engine) newOperations() *operation.Table {
 		operation.Probe.By(working(e, e.Probes.ask)),
 		operation.Order.By(working(e, uploading(e, onTree((*golive.Tree).Order)))),
 		operation.Forget.By(working(e, uploading(e, onTree((*golive.Tree).Forget)))),
-		operation.Destroy.By(working(e, onTree(func(t *golive.Tree, ctx context.Context, req request.Destroy) (report.DestroyResult, error) {
-			return golive.Destroyer{Tree: t}.Command(ctx, req)
-		}))),
+		operation.Destroy.By(working(e, e.destroy)),
 		operation.Repair.By(working(e, onSyncer((*syncer.Syncer).Repair))),
 		operation.Adopt.By(working(e, onSyncer((*syncer.Syncer).Adopt))),
 		operation.Upload.By(e.uploads.uploadNow),

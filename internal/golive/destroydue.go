@@ -141,6 +141,9 @@ func (d Destroyer) Dues(ctx context.Context) (all []Due, err error) {
 }
 
 func (d Destroyer) duesOf(t Target, state store.Manifest) (all []Due, err error) {
+	if told := state.Destruction; told != nil && told.Source != d.Source { // this host follows another one now
+		state.Destruction = nil
+	}
 	if t.DestroyAfter == 0 && (state.Destruction == nil || state.Destruction.Seconds == 0) {
 		return nil, nil
 	}
@@ -155,7 +158,7 @@ func (d Destroyer) duesOf(t Target, state store.Manifest) (all []Due, err error)
 	for _, r := range records {
 		after, cause := destroyAfter(t, state, r)
 		o := destroy.Order{Manifest: t.Name, Release: r.Release, Revision: r.Revision, Cause: cause}
-		if after > 0 && destroy.CheckServed(d.Mirror.Current(), o) == nil {
+		if after > 0 && destroy.CheckServed(d.Mirror.Current(), o) == nil && !d.IsWayBack(o) {
 			all = append(all, Due{o, d.leftAt(r, records).Add(after)})
 		}
 	}
@@ -166,7 +169,7 @@ func (d Destroyer) duesOf(t Target, state store.Manifest) (all []Due, err error)
 // configuration and the upstream that it came from say.
 func destroyAfter(t Target, state store.Manifest, r mirror.Record) (after time.Duration, cause destroy.Cause) {
 	after, cause = t.DestroyAfter, destroy.DestroyAfter
-	if told := state.Destruction; told != nil && told.Source == r.Source && told.Seconds > 0 && (after == 0 || told.After() < after) {
+	if told := state.Destruction; told != nil && destroy.Obeys(*told, r) && told.Seconds > 0 && (after == 0 || told.After() < after) {
 		after, cause = told.After(), destroy.Publisher
 	}
 	return after, cause

@@ -60,11 +60,14 @@ func run(ctx context.Context, a *cli.App, cfg *config.Config, req request.Destro
 		return err
 	}
 	if asJSON {
-		return a.PrintJSON(result)
-	}
-	shown, err := report.VisibleCopy(result)
-	if err == nil {
+		err = a.PrintJSON(result)
+	} else if shown, copyErr := report.VisibleCopy(result); copyErr != nil {
+		err = copyErr
+	} else {
 		err = terminal.PrintDestroyed(a.Stdout, shown)
+	}
+	if err == nil && result.Upload != nil && result.Upload.Error != "" {
+		err = fmt.Errorf("the bucket still has it, and the next sync tries again: %s", result.Upload.Error)
 	}
 	return err
 }

@@ -26,6 +26,9 @@ func PrintDestroyed(w io.Writer, d report.DestroyResult) error {
 	for _, text := range d.Notes {
 		fmt.Fprintln(w, text)
 	}
+	if d.Upload != nil && d.Upload.Error == "" {
+		PrintUpload(w, *d.Upload, false)
+	}
 	return nil
 }
 
