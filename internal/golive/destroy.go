@@ -73,11 +73,13 @@ func (d Destroyer) look(o destroy.Order) (note destroy.Note, err error) {
 	if e := d.Staging.Get(o.Manifest); err != nil && e.ID() == o.ID() {
 		record, err = d.Mirror.Records.Staged(o.Manifest, o.ID())
 	}
-	if mirror.IsLost(err) {
-		if !slices.Contains(d.Mirror.Records.RevisionIDs(o.Manifest), o.ID()) {
-			return note, fmt.Errorf("%s %s: %w", o.Manifest, o.ID(), errNothing)
-		}
+	switch isLost := mirror.IsLost(err); {
+	case isLost && slices.Contains(d.Mirror.Records.RevisionIDs(o.Manifest), o.ID()):
 		record, err = destroy.Unrecorded(d.Mirror, o)
+	case isLost && d.Staging.Get(o.Manifest).ID() == o.ID(): // it was discarded and pruned
+		err = nil
+	case isLost:
+		err = fmt.Errorf("%s %s: %w", o.Manifest, o.ID(), errNothing)
 	}
 	if err != nil {
 		return note, err

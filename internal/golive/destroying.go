@@ -63,6 +63,9 @@ func (d Destroyer) ordersOf(name string, release manifest.Release) (orders []des
 			records = append(records, mirror.Record{Manifest: name, Release: release, Revision: revision})
 		}
 	}
+	if e := d.Staging.Get(name); e.Dropped { // it has what the gate has said
+		records = append(records, mirror.Record{Manifest: name, Release: e.Release, Revision: e.Revision})
+	}
 	var served error
 	seen := map[string]bool{}
 	for _, r := range records {

@@ -16,6 +16,7 @@ import (
 	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/expiry"
+	"syncd/internal/mirror"
 	"syncd/internal/mirror/destroy"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
@@ -305,4 +306,119 @@ func TestWhatWasNeverServedIsDueAfterItWasComplete(t *testing.T) {
 	w.serves("data", september())
 	w.expect(w.demand(), "data", report.Unchanged)
 	w.gone("b of october")
+}
+
+func (w *world) destroyRelease(name string, releases ...string) (report.DestroyResult, error) {
+	return w.destroyer().Command(w.Context(), request.Destroy{Manifest: name, Releases: releases})
+}
+
+func TestARollbackGoesPastWhatWasDestroyed(t *testing.T) {
+	w := advanced(t) // september, october, november
+	w.destroyNow("data", w.before("data"))
+	w.rollback(request.Rollback{})
+	w.serves("data", september())
+	w.held("2026.11")
+	if _, err := w.destroyRelease("data", "2026.11"); err != nil { // it was left by the rollback
+		t.Error(err)
+	}
+	w.gone("c of november")
+	w.expect(w.demand(), "data", report.Unchanged)
+	w.gone("c of november")
+	if _, err := w.syncer.Tree().Rollback(t.Context(), request.Rollback{}); err == nil || !strings.Contains(err.Error(), "nothing to go back to") {
+		t.Errorf("rollback: %v", err)
+	}
+	w.serves("data", september())
+}
+
+func TestADiscardedRevisionIsDestroyed(t *testing.T) {
+	for _, isPruned := range []bool{false, true} {
+		w := served(t)
+		w.target("data", func(t *golive.Target) { t.Activate = staging.Policy{Manual: true} })
+		w.publish("data", "2026.10", october())
+		w.expect(w.demand(), "data", report.Unchanged)
+		_, err := w.syncer.Tree().Activate(t.Context(), request.Activate{Discard: true, Trigger: request.TriggerDiscard})
+		must(t, err)
+		if isPruned {
+			w.syncer.Tree().PruneIfDue(t.Context())
+		}
+		result, err := w.destroyRelease("data", "2026.10")
+		must(t, err)
+		w.gone("b of october")
+		equal(t, "destroyed", len(result.Destroyed), 1)
+		equal(t, "staged", w.cfg.Staging.Get("data").Manifest, "")
+		result, err = w.destroyRelease("data", "2026.10")
+		must(t, err)
+		equal(t, "destroyed again", len(result.Destroyed)+10*len(result.Notes), 10)
+	}
+}
+
+func TestADestructionEndsTheSyncThatFetchesTheRelease(t *testing.T) {
+	w := served(t)
+	gate := w.gate("c.txt")
+	defer close(gate)
+	w.publish("data", "2026.10", files{"a.dat": "a of october", "b.dat": "b of october", "c.txt": "c of october"})
+	sync := w.background("data")
+	w.downloading("data")
+	eventually(t, "a file has arrived", func() bool { return len(w.holding(w.dir, "a of october", "b of october")) == 2 })
+	result, err := w.destroyRelease("data", "2026.10")
+	must(t, err)
+	equal(t, "destroyed", len(result.Destroyed), 1)
+	w.expect(sync.wait(), "data", report.Unchanged)
+	w.gone("a of october", "b of october", "c of october")
+	equal(t, "unfinished downloads", w.partials(), []string{})
+	w.serves("data", september())
+	w.expect(w.demand(), "data", report.Unchanged)
+}
+
+func TestARepairBringsNothingBack(t *testing.T) {
+	w := advanced(t)
+	must(t, w.destroyer().DestroyDue(t.Context()))
+	damaged := mirror.Damage{}
+	september, err := w.cfg.Mirror.Records.Revisions("data")
+	must(t, err)
+	for _, f := range september[2].Files {
+		if f.Path == "b.dat" {
+			damaged = mirror.Damage{Manifest: "data", File: f}
+		}
+	}
+	w.destroyNow("data", september[2].ID())
+	files, err := w.syncer.RepairObject(t.Context(), damaged.File.Object, errors.New("damaged"), true)
+	equal(t, "repaired", len(files), 0)
+	must(t, err)
+	w.repair()
+	w.gone("b of september")
+}
+
+func TestALostStateHidesNoFragments(t *testing.T) {
+	w := served(t)
+	w.publish("data", "2026.10", files{"a.dat": "a of october", "b.dat": "b that is lost"})
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Host: emulator.HostDownload, Path: "*/a.dat", Status: 404})
+	w.expect(w.demand(), "data", report.Failed)
+	equal(t, "files with b that is lost", len(w.holding(w.dir, "b that is lost")), 1)
+	w.loseState()
+	w.publish("data", "2026.11", november())
+	w.expect(w.demand(), "data", report.Updated)
+	w.destroyNow("data", w.before("data"))
+	w.gone("b that is lost") // nothing knows what it is for
+}
+
+func TestAMonthWithSeveralRevisionsLosesThoseThatAreNotServed(t *testing.T) {
+	w := served(t)
+	again := september()
+	again["b.dat"] = "b again"
+	w.publish("data", "2026.09", again)
+	w.expect(w.demand(), "data", report.Updated)
+	result, err := w.destroyRelease("data", "2026.09")
+	must(t, err)
+	w.gone("b of september")
+	equal(t, "destroyed", len(result.Destroyed), 1)
+	if len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "is served") {
+		t.Errorf("notes: %q", result.Notes)
+	}
+	w.serves("data", again)
+	w.expect(w.demand(), "data", report.Unchanged)
+	_, err = w.destroyRelease("data", "2026.09")
+	if !errors.As(err, new(*destroy.ServedError)) {
+		t.Errorf("got %v", err)
+	}
 }
