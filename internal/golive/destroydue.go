@@ -76,7 +76,7 @@ func (d Destroyer) DestroyDue(ctx context.Context) error {
 	now, waiting := d.Present().Clock, map[string]string{}
 	next := now.Add(24 * time.Hour)
 	for _, due := range all {
-		switch doubt := d.doubt(due.At); {
+		switch doubt := d.doubt(due); {
 		case now.Before(due.At):
 			next = earlier(next, due.At)
 			continue
@@ -110,9 +110,12 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// doubt says why a time that has come by the clock is not proven to have come, "" if it is.
-func (d Destroyer) doubt(at time.Time) string {
-	switch now := d.Present(); {
+// doubt says why what is due by the clock must wait: its time is not proven to have come, or
+// a probe may go back to it. It is "" if nothing speaks against it.
+func (d Destroyer) doubt(due Due) string {
+	switch now, at := d.Present(), due.At; {
+	case d.IsWayBack(due.Order):
+		return "a probe that has no verdict yet may go back to it"
 	case !now.HasHeader():
 		return "no Date header of the provider from the last 48 hours confirms this machine's clock"
 	case now.Header.Before(at):
@@ -175,16 +178,21 @@ func destroyAfter(t Target, state store.Manifest, r mirror.Record) (after time.D
 	return after, cause
 }
 
-// leftAt is when a revision was last served, or when it was complete if it never was. Without
+// leftAt is when a revision was last served, or when it was complete if it never was, or was
+// fetched again since. Without
 // the events of the audit it is when another one came into service. A time in the future is
 // that of a wrong clock, and the next best one counts.
 func (d Destroyer) leftAt(r mirror.Record, all []mirror.Record) time.Time {
 	now := d.Present().Clock.Add(time.Minute)
-	if at, known := d.Audit.LeftAt(r.Manifest, r.ID()); known && at.Before(now) {
+	var staged time.Time
+	if e := d.Staging.Get(r.Manifest); e.ID() == r.ID() && e.Since.Before(now) {
+		staged = e.Since
+	}
+	if at, known := d.Audit.LeftAt(r.Manifest, r.ID()); known && at.Before(now) && at.After(staged) {
 		return at
 	}
-	if e := d.Staging.Get(r.Manifest); e.ID() == r.ID() && e.Since.Before(now) {
-		return e.Since
+	if !staged.IsZero() {
+		return staged
 	}
 	best := now
 	for _, other := range all {
