@@ -14,7 +14,7 @@ func (d *Daemon) expire(ctx context.Context) {
 	ticker := time.NewTicker(expiryInterval)
 	defer ticker.Stop()
 	for {
-		d.engine.Expire(ctx)
+		d.engine.Ages.Expire(ctx)
 		select {
 		case <-ctx.Done():
 			return

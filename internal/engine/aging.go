@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"syncd/internal/config"
@@ -29,15 +30,27 @@ func newWitness(s *store.Store, warn func(string)) (*clock.Witness, error) {
 	}), err
 }
 
+// Ages act on the age of data.
+type Ages struct {
+	*base
+	engine *Engine
+
+	mu     sync.Mutex // guards failed
+	failed string     // the last error, "" after a success
+}
+
 // Expire does what follows from the age of data: hooks hear of it, and what is configured so
 // leaves `current`. It is called after syncs and now and then, because days pass by
 // themselves.
-func (e *Engine) Expire(ctx context.Context) (gone withdrawn) {
-	result := &gone.Sync
+func (g *Ages) Expire(ctx context.Context) (gone withdrawn) {
+	e, result := g.engine, &gone.Sync
+	a := e.begin()
+	defer e.finish(a)
+	tree := a.syncer.Tree()
+	if len(golive.Aging(tree)) == 0 {
+		return gone
+	}
 	err := e.work(ctx, func() (err error) {
-		a := e.begin()
-		defer e.finish(a)
-		tree := a.syncer.Tree()
 		*result, err = golive.Withdraw(ctx, tree)
 		if err == nil && result.Changed {
 			result.Upload = e.uploads.upload(ctx)
@@ -47,10 +60,21 @@ func (e *Engine) Expire(ctx context.Context) (gone withdrawn) {
 		}
 		return err
 	})
-	if err != nil && ctx.Err() == nil {
+	if ctx.Err() == nil && g.isNew(err) {
 		e.options.Log.Error().Err(err).Msg("acting on the age of data failed; the next attempt comes within a minute, or with the next sync")
 	}
 	return gone
+}
+
+// isNew is true for an error that is not the one before.
+func (g *Ages) isNew(err error) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before := g.failed
+	if g.failed = ""; err != nil {
+		g.failed = err.Error()
+	}
+	return err != nil && g.failed != before
 }
 
 // withdrawn is what Expire took out of `current`.

@@ -57,6 +57,7 @@ type Engine struct {
 	*base
 	Hooks     *Hooks
 	Scrub     *Scrub
+	Ages      *Ages
 	Followers *Followers
 	Probes    *Probes
 
@@ -110,6 +111,7 @@ func newEngine(b *base) *Engine {
 	e.silence = &silence{base: b, progress: &e.progress}
 	e.Hooks, e.Scrub, e.Followers = &Hooks{base: b}, newScrub(e), &Followers{base: b}
 	e.Probes = &Probes{base: b, engine: e, changed: make(chan struct{}, 1)}
+	e.Ages = &Ages{base: b, engine: e}
 	e.retries = &retries{hooks: e.Hooks, progress: &e.progress}
 	e.uploads = uploads{b, e.Scrub.rate}
 	e.shared = syncer.NewShared()

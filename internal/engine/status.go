@@ -154,6 +154,9 @@ func (e *Engine) Ready(maxAge time.Duration) error {
 	current := e.mirror.Current()
 	for _, name := range e.Config().Names() {
 		record, served := current.Records[name]
+		if gone := e.lifespans.Get(name).Withdrawn; !served && gone != nil {
+			return fmt.Errorf("%s has no data: release %s expired on %s and was withdrawn", name, gone.Release, gone.Expired)
+		}
 		if !served {
 			return fmt.Errorf("%s has no data yet", name)
 		}

@@ -51,7 +51,7 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 	if req.DryRun {
 		return result, err
 	}
-	e.Expire(ctx).addTo(&result)
+	e.Ages.Expire(ctx).addTo(&result)
 	e.DestroyDue(ctx)
 	if err == nil {
 		result.Upload = e.uploads.upload(ctx)

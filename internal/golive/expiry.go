@@ -148,6 +148,22 @@ func (a *application) noteForced() error {
 	return nil
 }
 
+// keepExpired notes that a forced sync keeps served revisions that have expired: they are not
+// withdrawn any more.
+func (p *Publication) keepExpired(current mirror.Generation) error {
+	t := aging{p.tree}
+	for _, c := range p.Candidates {
+		served, isServed := current.Records[c.Target().Name]
+		if !isServed || c.HasFailed() || !t.Present().IsPast(t.day(served)) {
+			continue
+		}
+		if err := t.Lifespans.Force(served.Manifest, served.ID()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // noteServed forgets what is known of earlier revisions, once the change is served.
 func (a *application) noteServed() {
 	for _, record := range a.outcome.Change.Set {

@@ -100,6 +100,9 @@ func (p *Publication) Propose(ctx context.Context) (Proposal, error) {
 	}
 	if p.Force {
 		proposal.Forced = proposal.Except
+		if err := p.keepExpired(current); err != nil {
+			return proposal, err
+		}
 	}
 	change := &proposal.Change
 	for _, c := range p.open() {

@@ -102,6 +102,7 @@ syncd_http_requests_total{code="error",endpoint="Hash"} 1
 syncd_http_retries_total{endpoint="Hash"} 1
 syncd_last_check_timestamp_seconds{manifest="one"} 1.5
 syncd_last_success_timestamp_seconds{manifest="one"} 2.5
+syncd_manifest_expires_timestamp_seconds{manifest="one"} 0
 syncd_manifest_state{manifest="one",state="failed"} 0
 syncd_manifest_state{manifest="one",state="in_sync"} 1
 syncd_mirror_bytes{manifest="one"} 20

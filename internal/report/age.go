@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"time"
+
+	"syncd/internal/manifest/refusal"
 )
 
 // WithdrawnRevision is an expired revision that left `current`.
@@ -14,8 +16,12 @@ type WithdrawnRevision struct {
 
 // withdrawn says what is missing, and what brings data back.
 func (e explanation) withdrawn() string {
+	lastError := e.lastError()
+	if e.Reason == string(refusal.Expired) { // it says the same
+		lastError = ""
+	}
 	return joined(fmt.Sprintf("release %s expired on %s and was withdrawn%s", e.Withdrawn.Release, e.Expires, e.when("at", e.Withdrawn.At)),
-		fmt.Sprintf("a newer release goes live by itself, `syncd sync --force %s` brings this one back", e.Name), e.lastError(), e.next())
+		fmt.Sprintf("a newer release goes live by itself, `syncd sync --force %s` brings this one back", e.Name), lastError, e.next())
 }
 
 // age says how long the served data may be used, "" if there is nothing to say.

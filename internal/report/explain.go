@@ -68,7 +68,7 @@ func urgency(m ManifestStatus) int {
 		return 4
 	case m.CoolingUntil != nil:
 		return 3
-	case m.State == StatePending:
+	case m.State == StatePending, m.Expired && !m.KeptByForce:
 		return 2
 	case m.State == StateHeld, m.State == StateOrphaned, m.State == StateStaged:
 		return 1

@@ -463,3 +463,30 @@ func TestAWithdrawalThatACrashCutOffIsCompleted(t *testing.T) {
 	w.withdraw()
 	w.wantTold()
 }
+
+func TestAForcedSyncKeepsWhatIsNotWithdrawnYet(t *testing.T) {
+	w := served(t)
+	w.expires(withdrawn)
+	w.by(noon(2026, 12, 2), time.Time{}) // nothing proves it yet
+	w.expect(w.force(), "data", report.Unchanged)
+	w.at(noon(2026, 12, 3))
+	w.withdraw()
+	w.serves("data", september())
+}
+
+func TestAGateThatToldAWrongDayIsAskedAgain(t *testing.T) {
+	w := served(t)
+	w.at(noon(2026, 11, 21))
+	day := filepath.Join(t.TempDir(), "day")
+	w.gatedBy("data", "echo syncd-expires: $(cat "+day+")")
+	must(t, os.WriteFile(day, []byte("2025-12-01"), 0o600))
+	w.publish("data", "2026.10", october())
+	w.refuses(refusal.Expired)
+	must(t, os.WriteFile(day, []byte("2026-12-01"), 0o600))
+	w.refuses(refusal.Expired) // a sync does not ask it again
+	result, err := w.syncer.Tree().Activate(t.Context(), request.Activate{Names: []string{"data"}, Again: true, Trigger: request.TriggerActivate})
+	must(t, err)
+	w.expect(result, "data", report.Updated)
+	w.serves("data", october())
+	equal(t, "expires", w.only().Expires, "2026-12-01")
+}

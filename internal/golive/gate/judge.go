@@ -53,7 +53,8 @@ func (g Gate) Identity() staging.Gate { return staging.Gate{ID: g.ID(), Compares
 
 // Decide runs the gate, unless a verdict is known already, and makes the verdict durable.
 // asked is true if the verdict comes from this call. The error is a refusal, or why there
-// is no verdict. again asks a gate that refused the revision once more. A gate that runs
+// is no verdict. again asks a gate once more that refused the revision, or told a day that is
+// past. A gate that runs
 // for the manifest ends first, and its verdict counts. The caller must not have the turn.
 func (j Judge) Decide(ctx context.Context, c Case, again bool) (asked bool, err error) {
 	name := c.Subject.Manifest
@@ -66,7 +67,7 @@ func (j Judge) Decide(ctx context.Context, c Case, again bool) (asked bool, err 
 	if entry.ID() != c.Staged.ID() { // it went live or was replaced meanwhile
 		return false, nil
 	}
-	if known := entry.Judged(c.Gate.Identity(), c.Served); known != nil && (known.Passed || !again || known != c.Staged.Verdict) {
+	if known := entry.Judged(c.Gate.Identity(), c.Served); known != nil && (!again || known != c.Staged.Verdict) {
 		return false, known.Refusal()
 	}
 	if err := j.gates.Acquire(ctx, 1); err != nil {
