@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"syncd/internal/golive"
+	"syncd/internal/manifest/destruction"
 	"syncd/internal/mirror/destroy"
 )
 
@@ -19,6 +20,7 @@ func (r *run) obey(ctx context.Context) {
 		}
 		destroyer := golive.Destroyer{Tree: r.tree}
 		orders := slices.DeleteFunc(destroy.Ordered(r.cfg.Mirror, j.target.Name, *told), destroyer.IsWayBack)
+		orders = append(orders, r.fragments(j, *told)...)
 		for _, o := range orders {
 			if _, err := destroyer.Destroy(ctx, o); err != nil {
 				r.cfg.Log.Error().Ctx(ctx).Err(err).Str("manifest", o.Manifest).Str("release", string(o.Release)).Str("revision", o.Revision).
@@ -29,6 +31,24 @@ func (r *run) obey(ctx context.Context) {
 			r.confirm(ctx, j)
 		}
 	}
+}
+
+// fragments are releases that a sync began to fetch from the upstream, which has destroyed all
+// of them since.
+func (r *run) fragments(j *job, told destruction.Told) (orders []destroy.Order) {
+	planned, err := r.cfg.Store.Planned()
+	if err != nil || !r.sameConfig(j) {
+		return nil
+	}
+	for _, w := range planned[j.target.Name] {
+		switch {
+		case w.Adopted:
+			return nil
+		case len(orders) == 0 && w.Release != "" && told.Names(w.Release, "") && r.cfg.Mirror.Current().Records[j.target.Name].Release != w.Release:
+			orders = append(orders, destroy.Order{Manifest: j.target.Name, Release: w.Release, Cause: destroy.Publisher})
+		}
+	}
+	return orders
 }
 
 // confirm asks for news once more, and so tells what this host holds now.

@@ -7,11 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"syncd/internal/downstream/bucket/buckettest"
+	"syncd/internal/emulator"
 	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/destruction"
+	"syncd/internal/manifest/expiry"
 	"syncd/internal/mirror/destroy"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -187,6 +190,57 @@ func TestAFollowerOfABucketObeysItsPublisher(t *testing.T) {
 	equal(t, "more on disk", w.onDisk("more"), []string{"2026.09", "2026.10"})
 	w.gone("data of 2026.09")
 	equal(t, "destroyed", w.destroyed(), []string{"data 2026.09 publisher"})
+}
+
+// The publisher's destroy_after counts from when this host served a revision last, and
+// reaches as little as its list of destroyed releases.
+func TestAHostileTimeReachesOnlyWhatTheUpstreamGave(t *testing.T) {
+	w, _ := following(t)
+	folder := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(folder, "a"), []byte("mine"), 0o600))
+	w.publish("data", "2026.11", files{"a": "mine", "same": "shared"})
+	_, err := w.syncer.Adopt(t.Context(), request.Adopt{Folder: folder})
+	must(t, err)
+	w.poll()
+	other := w.behindUpstream()
+	for _, release := range []string{"2026.12", "2027.01"} {
+		w.publish("data", release, files{"a": "data of " + release, "same": "shared"})
+		w.poll()
+	}
+	later := time.Now().Add(time.Hour)
+	w.present = &expiry.Present{Clock: later, Header: later, SeenAt: later}
+	for _, seconds := range []string{"0", "-1", "99999999999", "9223372036854775807", "1s"} {
+		other.says("after=" + seconds)
+		w.poll()
+		must(t, w.destroyer().DestroyDue(t.Context()))
+		equal(t, seconds, w.destroyed(), []string(nil))
+	}
+	other.says("after=1")
+	w.poll()
+	time.Sleep(1100 * time.Millisecond) // the shortest time of all
+	must(t, w.destroyer().DestroyDue(t.Context()))
+	equal(t, "only what the other upstream gave", w.onDisk("data"), []string{"2026.09", "2026.10", "2026.11", "2027.01"})
+	equal(t, "destroyed", w.destroyed(), []string{"data 2026.12 publisher"})
+	w.serves("data", files{"a": "data of 2027.01", "same": "shared"})
+}
+
+// A release that this host never had whole goes, too.
+func TestFragmentsOfWhatTheUpstreamDestroyedGo(t *testing.T) {
+	w, u := following(t)
+	w.publish("data", "2026.11", files{"a": strings.Repeat("large ", 1<<20), "b": "fragment"})
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindTruncate, Host: emulator.HostDownload, Path: "*/a", After: 3 << 20, Times: 1})
+	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 404, Host: emulator.HostDownload, Path: "*/a"})
+	w.expect(w.poll(), "data", report.Failed)
+	if len(w.partials()) == 0 {
+		t.Fatal("there are no fragments")
+	}
+	w.provider.ClearFaults()
+	w.provider.RemoveRelease("data", "2026.11")
+	u.says("destroyed=2026.11")
+	w.poll()
+	w.gone("fragment")
+	equal(t, "unfinished downloads", w.partials(), []string{})
+	w.serves("data", files{"a": "data of 2026.10", "same": "shared"})
 }
 
 // Followers are told the release where nothing of it is left, else the revision.
