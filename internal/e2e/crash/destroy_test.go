@@ -29,17 +29,49 @@ func TestWhatWasDestroyedIsGoneAfterKills(t *testing.T) {
 	t.Cleanup(func() {
 		e2e.Reliability(t, "destruction", fmt.Sprintf("a destruction of a kept, a staged or an unfinished release, by a command or a daemon, killed at a random moment (%d kills, %d of them between the note and its end)", kills.Load(), begun.Load()), int(done.Load()))
 	})
+	var whole [destructionKinds]wholeDestruction
+	for kind := range whole {
+		whole[kind] = newDestruction(t, random, kind).measure()
+	}
 	for i := range e2e.Times(4, 500) {
 		seed := random.Uint64()
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			d := newDestruction(t, rand.New(rand.NewPCG(seed, uint64(i))))
-			d.ask()
+			random, kind := rand.New(rand.NewPCG(seed, uint64(i))), i%destructionKinds
+			d := newDestruction(t, random, kind)
+			d.ask(whole[kind])
 			begun.Add(int64(d.begun()))
 			d.recover()
 			d.check()
 			done.Add(1)
 			kills.Add(int64(d.kills))
+		})
+	}
+}
+
+// TestFaultAtAnyStepOfADestruction kills or fails a destruction at each change on disk.
+func TestFaultAtAnyStepOfADestruction(t *testing.T) {
+	t.Parallel()
+	random := e2e.NewRandom(t)
+	var done atomic.Int64
+	steps := 0
+	t.Cleanup(func() {
+		e2e.Reliability(t, "steps of a destruction", fmt.Sprintf("a destruction of %d steps on disk killed before or after one of them, or failing there with EIO or ENOSPC, done or not", steps), int(done.Load()))
+	})
+	kind := 3 // an earlier release and a staged one
+	steps = newDestruction(t, random, kind).measure().steps
+	rows, every := steps*len(stepFaults), e2e.Times(97, 1)
+	for row := random.IntN(every); row < rows; row += every {
+		seed, number, fault := random.Uint64(), row/len(stepFaults)+1, stepFaults[row%len(stepFaults)]
+		t.Run(fmt.Sprintf("%03d: %s", number, fault.name), func(t *testing.T) {
+			t.Parallel()
+			d := newDestruction(t, rand.New(rand.NewPCG(seed, uint64(row))), kind)
+			d.Environ = []string{fmt.Sprintf("SYNCD_STEP=%d:%s", number, fault.what)}
+			d.Syncd(d.command()...)
+			d.Environ = nil
+			d.recover()
+			d.check()
+			done.Add(1)
 		})
 	}
 }
@@ -55,7 +87,11 @@ type destruction struct {
 	kills    int
 }
 
-func newDestruction(t *testing.T, random *rand.Rand) *destruction {
+// destructionKinds are what is destroyed: an earlier release, a staged one, the fragments of
+// one, or the first two.
+const destructionKinds = 4
+
+func newDestruction(t *testing.T, random *rand.Rand, kind int) *destruction {
 	d := &destruction{Host: e2e.NewHost(t, "m", "n"), random: random}
 	d.exported = d.Path("srv", "refdata")
 	more := "retain: 2\nretain_for: 24h\nviews: [{name: v, layout: flat, hash_files: true, manifests: [m], export: " + d.exported + "}]"
@@ -65,7 +101,6 @@ func newDestruction(t *testing.T, random *rand.Rand) *destruction {
 	d.Sync(0)
 	d.publish("m", "2026.10", "a of october", "all of m")
 	d.Sync(0)
-	kind := random.IntN(4)
 	if kind == 0 || kind == 3 {
 		d.wants("2026.09", old[0], old[3])
 		d.shared = append(d.shared, old[1], old[2])
@@ -110,18 +145,35 @@ func (d *destruction) command() []string {
 	return append([]string{"destroy", "--yes", "m"}, d.releases...)
 }
 
+// wholeDestruction is one without a kill.
+type wholeDestruction struct {
+	steps int // on disk
+	took  time.Duration
+}
+
+func (d *destruction) measure() (w wholeDestruction) {
+	d.Helper()
+	d.Environ = []string{"SYNCD_STEPS=" + d.Path("steps")}
+	began := time.Now()
+	d.Expect(0, d.command()...)
+	d.Environ, w.took = nil, time.Since(began)
+	w.steps = len(stepsOf(d.Host))
+	d.check()
+	return w
+}
+
 // ask has a command or a daemon destroy, and kills it.
-func (d *destruction) ask() {
+func (d *destruction) ask(whole wholeDestruction) {
 	d.Helper()
 	if d.random.IntN(3) == 0 {
 		p := d.SyncedDaemon()
 		asking := d.Start(d.command()...)
-		d.killLater(p)
+		d.killWithin(p, whole.took)
 		<-asking.Done
 		return
 	}
 	if d.random.IntN(2) == 0 { // right at one of the steps on disk
-		d.Environ = []string{fmt.Sprintf("SYNCD_STEP=%d:%s", 1+d.random.IntN(120), []string{"kill-before", "kill-after"}[d.random.IntN(2)])}
+		d.Environ = []string{fmt.Sprintf("SYNCD_STEP=%d:%s", 1+d.random.IntN(whole.steps), []string{"kill-before", "kill-after"}[d.random.IntN(2)])}
 		p := d.Start(d.command()...)
 		d.Environ = nil
 		<-p.Done
@@ -130,14 +182,14 @@ func (d *destruction) ask() {
 		}
 		return
 	}
-	d.killLater(d.Start(d.command()...))
+	d.killWithin(d.Start(d.command()...), whole.took)
 }
 
-// killLater kills a process after a random time, if it still runs.
-func (d *destruction) killLater(p *e2e.Process) {
+// killWithin kills a process at a random moment of the given time, if it still runs.
+func (d *destruction) killWithin(p *e2e.Process, most time.Duration) {
 	select {
 	case <-p.Done:
-	case <-time.After(time.Duration(d.random.Int64N(int64(400 * time.Millisecond)))):
+	case <-time.After(time.Duration(d.random.Int64N(int64(most)))):
 		d.kills++
 		_ = p.Cmd.Process.Kill() // fails when it has just ended
 		<-p.Done
@@ -163,7 +215,7 @@ func (d *destruction) begun() (count int) {
 func (d *destruction) recover() {
 	d.Helper()
 	if d.random.IntN(3) == 0 {
-		d.killLater(d.Start("sync"))
+		d.killWithin(d.Start("sync"), 200*time.Millisecond)
 	}
 	d.Syncd("sync") // it fails if nothing was destroyed yet of a release that cannot be fetched
 	for _, r := range d.records() {
