@@ -422,3 +422,27 @@ func TestAMonthWithSeveralRevisionsLosesThoseThatAreNotServed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestWhatLeftTheConfigurationIsDestroyed(t *testing.T) {
+	w := start(t, "data", "more")
+	w.cfg.RetainFor = time.Hour
+	w.configure()
+	w.publish("data", "2026.09", september())
+	w.publish("more", "2026.09", files{"x": "x of september"})
+	w.demand()
+	w.cfg.Targets = w.cfg.Targets[1:]
+	w.configure()
+	if _, err := w.destroyRelease("data", "2026.09"); !errors.As(err, new(*destroy.ServedError)) {
+		t.Errorf("while it is served: %v", err)
+	}
+	_, err := w.syncer.Tree().Forget(t.Context(), request.Forget{Names: []string{"data"}})
+	must(t, err)
+	_, err = w.destroyRelease("data", "2026.09")
+	must(t, err)
+	w.gone("a of september", "b of september", "c", "d")
+	w.serves("more", files{"x": "x of september"})
+	_, err = w.destroyRelease("none", "2026.09")
+	if !errors.As(err, new(*request.UnknownManifestError)) {
+		t.Errorf("an unknown manifest: %v", err)
+	}
+}
