@@ -2,6 +2,7 @@ package changes
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,10 +96,15 @@ func (m *matcher) run(ctx context.Context, rule Rule) error {
 	if err := m.open(rule); err != nil {
 		return err
 	}
+	m.result = newResult(m)
+	for side := range m.files {
+		if m.files[side].ReaderAt == nil {
+			return cmp.Or(m.only(ctx, 1-side), m.result.finish(ctx))
+		}
+	}
 	if err := m.read(ctx); err != nil {
 		return err
 	}
-	m.result = newResult(m)
 	if err := m.resolve(ctx); err != nil {
 		return err
 	}
@@ -152,6 +158,21 @@ func (m *matcher) open(rule Rule) error {
 		m.values[side] = newValues(m.formats[side], to, keys[side], names, seed)
 	}
 	return nil
+}
+
+// only counts the rows of a file that has no other one.
+func (m *matcher) only(ctx context.Context, side int) error {
+	for {
+		row, err := m.readers[side].next()
+		if row == nil || err != nil {
+			return err
+		}
+		m.count(side)
+		m.result.one(side, row.offset, 1)
+		if m.steps++; m.steps%4096 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // read goes through both files and lets equal rows meet. Where both are at equal rows, a

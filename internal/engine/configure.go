@@ -16,6 +16,7 @@ import (
 	"syncd/internal/golive"
 	"syncd/internal/golive/gate"
 	"syncd/internal/golive/probe"
+	"syncd/internal/golive/rows"
 	"syncd/internal/hooks"
 	"syncd/internal/host/command"
 	"syncd/internal/host/rate"
@@ -155,7 +156,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, from *connection, id config.Se
 			MinRate: fetcher.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
 		}),
 		Built: e.options.Built, PublishAfter: cfg.Transfers.PublishAfter,
-		Guards:   source.Guards(cfg.Guards),
+		Guards:   source.Guards{MinKeepRatio: cfg.Guards.MinKeepRatio, MinBytesRatio: cfg.Guards.MinBytesRatio, MaxFileShrink: cfg.Guards.MaxFileShrink},
 		Describe: cfg.Serve.IsOn() || cfg.Publish.S3.IsSet(), Follower: e.follower(cfg),
 	}
 }
@@ -216,6 +217,7 @@ func targetsOf(cfg *config.Config, surroundings probe.Probe) golive.Targets {
 			Expires:  m.Expires,
 
 			DestroyAfter: m.DestroyAfter,
+			Rows:         rows.Rule{Formats: m.Rows, MaxGone: cfg.Guards.MaxRowsGone},
 		}
 	}
 	return targets

@@ -188,7 +188,12 @@ func checkFields(t *testing.T, kind string, row map[string]string, data map[stri
 	if isAbout := kind == string(event.Expiring) || kind == string(event.Expired); isAbout != (data["expires"] == "2026-12-31") {
 		t.Errorf("%s: expires is %v", kind, data["expires"])
 	}
+	isNew := kind == string(event.Staged) || kind == string(event.Activated) && data["previous"] != ""
+	if _, has := data["changes"]; has != isNew {
+		t.Errorf("%s: the changes are there: %v, want %v: %v", kind, has, isNew, data)
+	}
 	delete(data, "expires")
+	delete(data, "changes")
 	if len(data) != len(row)+3 { // manifest, host and the type
 		t.Errorf("%s has fields that the table lacks: %v", kind, data)
 	}

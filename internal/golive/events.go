@@ -21,6 +21,11 @@ import (
 // commit saves a record with the events that follow from what is served and staged now.
 func (t *Tree) commit(r Commit) error {
 	r.News.Staged = t.waitingToGoLive()
+	steps, err := steps{t}.toTell(r)
+	if err != nil {
+		return err
+	}
+	r.News.Changes = steps
 	return t.Outbox.Commit(r.Changes, t.Mirror.Current(), r.News)
 }
 

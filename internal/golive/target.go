@@ -8,6 +8,7 @@ import (
 
 	"syncd/internal/golive/gate"
 	"syncd/internal/golive/probe"
+	"syncd/internal/golive/rows"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/expiry"
 	"syncd/internal/mirror"
@@ -24,7 +25,12 @@ type Target struct {
 	Expires  expiry.Rule
 
 	DestroyAfter time.Duration // after it was last served, a revision is destroyed; 0 for never
+	Rows         rows.Rule
 }
+
+// IsJudged is true if something looks at each complete revision before it may go live: the
+// gate, or the comparison of rows.
+func (t Target) IsJudged() bool { return len(t.Gate.Command) > 0 || t.Rows.Compares() }
 
 // With returns the target as the operator's orders want it.
 func (t Target) With(orders mirror.Orders) Target {

@@ -11,6 +11,7 @@ import (
 	"syncd/internal/golive/gate"
 	"syncd/internal/golive/probe"
 	"syncd/internal/golive/room"
+	"syncd/internal/golive/rows"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/expiry"
@@ -84,6 +85,7 @@ type Directory struct {
 	room    *room.Room
 	docket  *gate.Docket
 	dues    dues
+	rows    *rows.Docket
 	probing probe.Docket
 	exports exports
 }
@@ -91,7 +93,7 @@ type Directory struct {
 // NewDirectory returns the Directory of a data directory. check is called before each
 // change; an error prevents it.
 func NewDirectory(check func() error, running Running) *Directory {
-	d := &Directory{turn: make(chan struct{}, 1), check: check, running: running, room: room.New(running), docket: gate.NewDocket()}
+	d := &Directory{turn: make(chan struct{}, 1), check: check, running: running, room: room.New(running), docket: gate.NewDocket(), rows: rows.NewDocket()}
 	d.turn <- struct{}{}
 	d.exports.turn = make(chan struct{}, 1)
 	d.exports.turn <- struct{}{}
@@ -116,6 +118,9 @@ func (d *Directory) Change(ctx context.Context, work func() error) error {
 	}
 	return work()
 }
+
+// Rows returns what compares the rows of revisions.
+func (d *Directory) Rows() *rows.Docket { return d.rows }
 
 // Room returns what decides about the space of the directory.
 func (d *Directory) Room() *room.Room { return d.room }

@@ -156,6 +156,8 @@ func (e explanation) syncing() string {
 	switch e.Progress.Phase {
 	case PhaseChecking:
 		return joined(syncing+"asking the provider for releases", e.stuck(), e.serving())
+	case PhaseComparing:
+		return joined(syncing+"comparing the rows of the new revision with the served ones", e.serving())
 	case PhaseGating:
 		return joined(syncing+"the gate looks at the new revision", e.serving())
 	case PhasePublishing:

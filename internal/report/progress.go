@@ -21,7 +21,8 @@ const (
 	PhaseWaiting     = "waiting"
 	PhaseChecking    = "checking"
 	PhaseDownloading = "downloading"
-	PhaseGating      = "gating" // the gate looks at the complete revision
+	PhaseComparing   = "comparing" // the rows of the complete revision are compared with the served ones
+	PhaseGating      = "gating"    // the gate looks at the complete revision
 	PhasePublishing  = "publishing"
 	PhaseDone        = "done" // while other manifests of the sync go on
 )

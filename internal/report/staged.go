@@ -1,12 +1,18 @@
 package report
 
-import "time"
+import (
+	"time"
+
+	"syncd/internal/changes"
+)
 
 // StagedRevision is complete on disk and waits to go live.
 type StagedRevision struct {
 	Release  string    `json:"release"`
 	Revision string    `json:"revision"`
 	Since    time.Time `json:"since"`
+
+	Changes *changes.Summary `json:"changes,omitempty"` // what differs from the served revision; absent if that is not known
 }
 
 // QuarantinedRevision is complete on disk and was refused by the gate, or by the probe after

@@ -3,6 +3,7 @@ package report
 import (
 	"time"
 
+	"syncd/internal/changes"
 	"syncd/internal/mirror/destroy"
 )
 
@@ -69,6 +70,8 @@ type ManifestStatus struct {
 	Withdrawn   *WithdrawnRevision `json:"withdrawn,omitempty"`      // expired, and nothing took its place
 	KeptByForce bool               `json:"expired_forced,omitempty"` // the operator let expired data go live
 	ExpiryDoubt string             `json:"expiry_doubt,omitempty"`   // why the day may be past, and nothing is withdrawn; "" for no doubt
+
+	Changes *changes.Summary `json:"changes,omitempty"` // what differs from the revision that was served before; absent if that is not known
 
 	Staged      *StagedRevision      `json:"staged"`      // waits to go live; null for nothing
 	Quarantined *QuarantinedRevision `json:"quarantined"` // refused by the gate or the probe; null for nothing

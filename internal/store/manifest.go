@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"syncd/internal/changes"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -37,6 +38,8 @@ type Manifest struct {
 	Generation int   `json:"generation,omitempty"`  // of a bucket, the last one that was followed
 	Epoch      int64 `json:"epoch,omitempty"`       // of that generation
 	EpochTaken int64 `json:"epoch_taken,omitempty"` // the last one of which something was served
+
+	Compared []changes.Compared `json:"compared,omitempty"` // how the last revisions differ from those that they replace
 
 	Destruction *destruction.Told `json:"destruction,omitempty"` // what the upstream wants destroyed; nil for nothing
 }

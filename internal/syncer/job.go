@@ -53,7 +53,7 @@ type life struct {
 	fetch      *fetch           // of planned
 	downloaded int64            // bytes that arrived, for all plans
 	need       space.Amount     // reserved
-	gated      bool             // the gate passed the revision
+	gated      bool             // the gate and the comparison of rows passed the revision
 	mismatch   error            // why the plan started over
 	end        *end             // nil while open
 	abandoned  bool             // what it fetched was destroyed
@@ -271,11 +271,11 @@ func (j *job) sizeOf(content manifest.Digest) (size int64, known bool) {
 }
 
 // isReady is true when an open job can be published: all its contents are objects, and
-// its gate passed them.
+// those that judge it passed them.
 func (j *job) isReady() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.isCompleteLocked() && (j.life.gated || len(j.target.Gate.Command) == 0)
+	return j.isCompleteLocked() && (j.life.gated || !j.target.IsJudged())
 }
 
 func (j *job) isCompleteLocked() bool {

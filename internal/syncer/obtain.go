@@ -216,7 +216,7 @@ func (w wave) download(ctx context.Context) {
 				w.obtainReplaced(ctx, j)
 			}
 			barriers[j].Done()
-			if err != nil || len(j.target.Gate.Command) == 0 {
+			if err != nil || !j.target.IsJudged() {
 				return err
 			}
 			barriers[j].Wait()

@@ -3,11 +3,14 @@ package syncer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"time"
 
+	"syncd/internal/changes"
 	"syncd/internal/golive"
+	"syncd/internal/golive/rows"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
@@ -73,10 +76,14 @@ func (c *candidate) recheck(served mirror.Record, isServed bool) error {
 	if !ordered && isServed == j.served && served.ID() == j.active.ID() && reflect.DeepEqual(served.Held, j.active.Held) {
 		return c.checkSizes()
 	}
+	before := j.active
 	j.active, j.served = served, isServed
 	p := j.plan()
 	if ordered || c.holdKeeps(p.files) || c.isCurrent(p.files) {
 		return unchanged()
+	}
+	if isServed && served.ID() != before.ID() && j.target.Rows.Guards() && !c.req.Force {
+		return errors.New("another revision is served since the rows were compared: the next sync compares them again")
 	}
 	return cmp.Or(j.entry.CheckDowngrade(served), j.entry.CheckCount(c.cfg.Guards, p.count, served), c.checkSizes())
 }
@@ -90,6 +97,9 @@ func (c *candidate) Same() {
 
 func (c *candidate) Live(record mirror.Record) {
 	j, before := c.job, c.job.active
+	if _, known := changes.Find(j.state.Compared, before.ID(), record.ID()); !known && before.Manifest != "" {
+		j.state.Compared = changes.Keep(j.state.Compared, rows.OfFiles(before, record))
+	}
 	j.active = record
 	j.republished = c.tree.IsRepublished(j.target, j.state, before, record)
 	j.settle(report.Updated)
@@ -120,9 +130,19 @@ func (c *candidate) Record(now time.Time) mirror.Record {
 	return record
 }
 
-// judge has the gate look at the revision of a complete job.
+// judge compares the rows of the revision of a complete job, and has the gate look at it.
 func (r *run) judge(ctx context.Context, j *job) {
 	if !j.awaitsGate() || ctx.Err() != nil {
+		return
+	}
+	if err := r.compareRows(ctx, j); err != nil || len(j.target.Gate.Command) == 0 {
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			j.finish(err)
+		default:
+			j.passGate()
+		}
 		return
 	}
 	r.progress.SetPhase(j.target.Name, report.PhaseGating)

@@ -60,7 +60,10 @@ func TestASyncTellsWhatWentLive(t *testing.T) {
 		Manifest: "m", Release: "2026.10", Revision: record.Revision, Previous: before.Revision, Generation: 2,
 		Path: filepath.Join(w.dir, "revisions", "m", record.ID()), Host: data.Host,
 	}
-	if data != want {
+	if data.Changes == nil || data.Changes.String() != "1 file changed" {
+		t.Errorf("told the changes %v", data.Changes)
+	}
+	if data.Changes = nil; data != want {
 		t.Errorf("told %+v, want %+v", data, want)
 	}
 	if text, err := os.ReadFile(filepath.Join(data.Path, "a")); err != nil || string(text) != "2" {

@@ -44,7 +44,7 @@ func show(w io.Writer, r changes.Report) error {
 	for _, c := range r.Files {
 		showRows(w, c)
 	}
-	fmt.Fprintln(w, totals(r.Summary))
+	fmt.Fprintf(w, "\n%s; %s before, %s after\n", r.Summary, size(r.Summary.BytesBefore), size(r.Summary.BytesAfter))
 	return nil
 }
 
@@ -110,21 +110,4 @@ func showRows(w io.Writer, c changes.Change) {
 	for _, s := range r.Samples.Changed {
 		fmt.Fprintf(w, "  < %s\n  > %s\n", line(s.Before), line(s.After))
 	}
-}
-
-// totals is the last line.
-func totals(s changes.Summary) string {
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		word string
-	}{{s.Files.Added, "added"}, {s.Files.Removed, "removed"}, {s.Files.Changed, "changed"}, {s.Files.Moved, "moved"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", english.Plural(p.n, "file", ""), p.word))
-		}
-	}
-	if s.Rows != nil {
-		parts = append(parts, fmt.Sprintf("rows: %s added, %s gone, %s changed", humanize.Comma(s.Rows.Added), humanize.Comma(s.Rows.Gone), humanize.Comma(s.Rows.Changed)))
-	}
-	return fmt.Sprintf("\n%s; %s before, %s after", strings.Join(parts, ", "), size(s.BytesBefore), size(s.BytesAfter))
 }

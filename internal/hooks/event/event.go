@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"time"
+
+	"syncd/internal/changes"
 )
 
 // Kind is what happened, as the configuration and SYNCD_EVENT name it.
@@ -54,6 +56,8 @@ type Data struct {
 	Reason     string `json:"reason"`
 	Cause      string `json:"cause,omitempty"`   // of rolled_back: "probe", or absent for a rollback by hand
 	Expires    string `json:"expires,omitempty"` // the last day on which the data may be used; of expiring and expired
+
+	Changes *changes.Summary `json:"changes,omitempty"` // of staged and activated: what differs from the previous revision
 }
 
 // maxError limits an error text, which may quote the provider, in bytes.

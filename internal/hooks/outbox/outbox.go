@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"syncd/internal/changes"
 	"syncd/internal/hooks/event"
 	"syncd/internal/mirror"
 	"syncd/internal/store"
@@ -74,7 +75,22 @@ type News struct {
 	// Republished are manifests whose served release has other bytes now.
 	Republished []string
 
+	// Changes say how revisions differ from those that they replace, as far as that is known.
+	Changes map[Step]changes.Summary
+
 	Trace string // of the work that the news is about, by package tracing; "" for none
+}
+
+// Step is what a manifest serves, or served, and what takes or may take its place: both by
+// release and revision.
+type Step struct{ Manifest, From, To string }
+
+// changes returns what differs between two revisions, nil for nothing or when it is not known.
+func (n News) changes(step Step) *changes.Summary {
+	if s, known := n.Changes[step]; known && s.Any() {
+		return &s
+	}
+	return nil
 }
 
 // Commit saves changes with the events that follow from served and from news.

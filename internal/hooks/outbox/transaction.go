@@ -59,6 +59,9 @@ func (t *transaction) compare(name string, before, now store.Notified) error {
 		if kind != event.Recovered {
 			data.Previous = before.Revision
 		}
+		if kind == event.Activated {
+			data.Changes = t.news.changes(Step{name, before.Release + "-" + before.Revision, record.ID()})
+		}
 		if kind == event.RolledBack {
 			if why := t.outbox.undone(record); why != "" {
 				data.Cause, data.Reason, data.Error = string(refusal.Probe), string(refusal.Probe), why
@@ -70,7 +73,7 @@ func (t *transaction) compare(name string, before, now store.Notified) error {
 	}
 	if now.Staged != "" && now.Staged != before.Staged {
 		data := t.outbox.data(t.news.Staged[name], t.served.Number)
-		data.Previous = record.Revision
+		data.Previous, data.Changes = record.Revision, t.news.changes(Step{name, record.ID(), now.Staged})
 		if err := t.add(event.New(event.Staged, t.now, data)); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"syncd/internal/changes"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
@@ -121,8 +122,10 @@ func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e 
 		m.HoldUntil = timeOrNull(record.Orders.HoldUntil)
 	}
 	if m.Staged != nil {
+		m.Staged.Changes = changes.Latest(saved.Compared, e.ID())
 		m.OpensAt, m.Grouped, m.Blocked = timeOrNull(c.Policy.Opens(time.Now())), c.Grouped, c.Blocked
 	}
+	m.Changes = changes.Latest(saved.Compared, record.ID())
 	m.Late = m.Wanted == string(manifest.Latest) && past(saved).IsLate(manifest.Release(saved.Newest), time.Now())
 	if progress != nil {
 		m.State = report.StateSyncing

@@ -6,7 +6,9 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"syncd/internal/changes"
 	"syncd/internal/disk/space"
+	"syncd/internal/golive/rows"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
@@ -17,7 +19,6 @@ type Guards struct {
 	MinKeepRatio  float64 // of the files of the served release
 	MinBytesRatio float64 // of their bytes
 	MaxFileShrink float64 // share of its bytes that a served file may lose; 0 and 1 are no limit
-	MaxRowsGone   float64 // share of the rows of a file, and of all files, that may go; 0 and 1 are no limit
 }
 
 // shrinkable is the size up to which a file may shrink, but not to nothing.
@@ -94,6 +95,21 @@ func (e *Entry) CheckFiles(g Guards, planned []manifest.File, size func(manifest
 	}
 	return refusal.New(refusal.Shrink, "release %s: the file %s, beyond guards.max_file_shrink %g%%: %s",
 		e.answer.Release, first, 100*g.MaxFileShrink, e.choice(served))
+}
+
+// CheckRows refuses a release that lost too many rows, as one that was cut in half. An older
+// release is an order of an operator.
+func (e *Entry) CheckRows(rule rows.Rule, compared changes.Compared, served mirror.Record) error {
+	loss, found := rule.Excess(compared)
+	if !found || e.Force || e.AllOrNothing() || served.Release.Newer(e.answer.Release) {
+		return nil
+	}
+	of := fmt.Sprintf("%q lost", loss.Path)
+	if loss.Path == "" {
+		of = "the files lost"
+	}
+	return refusal.New(refusal.Shrink, "release %s: %s %s of %s rows, beyond guards.max_rows_gone %g%%: %s",
+		e.answer.Release, of, humanize.Comma(loss.Gone), humanize.Comma(loss.Of), 100*rule.MaxGone, e.choice(served))
 }
 
 // choice names the commands by which the operator decides about a release that shrank. A
