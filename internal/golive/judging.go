@@ -56,7 +56,7 @@ func (t court) judgeStaged(ctx context.Context, names []string, req request.Acti
 	stay := reasons{}
 	for _, name := range names {
 		of, e := t.target(name), t.Staging.Get(name)
-		expired := aging{t.Tree}.refusal(headOf(e), t.Mirror.Current().Records[name]) != nil
+		expired := aging(t).refusal(headOf(e), t.Mirror.Current().Records[name]) != nil
 		again := req.Again && (e.IsQuarantined() || expired)
 		if e.Manifest == "" || e.Dropped || !again && (!e.IsStaged() || e.Passes(of.Gate.Identity(), t.Mirror.Current().Records[name].ID())) {
 			continue

@@ -255,6 +255,19 @@ var sicknesses = []sick{
 			h.Sync(0)
 			h.Must(os.RemoveAll(filepath.Join(h.Data, "generations")))
 		}},
+	{name: "data that may be used no more", check: "manifests", says: []string{"dq_addr_data", "expired on", "is still served", "on_expiry: withdraw"},
+		breakIt: func(h *e2e.Host) {
+			h.Sync(0)
+			h.Settings.Manifests = []string{"dq_addr_data\n    expires: {after: 1d}"}
+			h.Configure()
+		}},
+	{name: "data that was withdrawn", check: "manifests", says: []string{"dq_addr_data", "expired on", "was withdrawn", "sync --force"},
+		breakIt: func(h *e2e.Host) {
+			h.Sync(0)
+			h.Settings.Manifests = []string{"dq_addr_data\n    expires: {after: 1d}\n    on_expiry: withdraw"}
+			h.Configure()
+			h.Sync(0)
+		}},
 	{name: "release that the daemon refused", check: "manifests", says: []string{"dq_addr_data", "refused"},
 		breakIt: func(h *e2e.Host) {
 			h.Sync(0)
