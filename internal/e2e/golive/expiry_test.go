@@ -108,6 +108,30 @@ func TestAWrongClockWithdrawsNothing(t *testing.T) {
 	}
 }
 
+// A clock that is a month behind looks like a provider whose Date is a month ahead.
+func TestNothingExpiredGoesLiveOnASlowClock(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t, "m")
+	h.Month("m", monthsAgo(1), "old")
+	h.Sync(0)
+	first, err := time.Parse("2006.01", monthsAgo(1))
+	h.Must(err)
+	days := int(time.Since(first).Hours()/24) + 10 // by this machine's clock, ten days are left
+	h.Settings.Manifests = []string{fmt.Sprintf("m\n    expires: {after: %dd}\n    on_expiry: withdraw", days)}
+	h.Configure()
+	h.Provider.AddFault(emulator.Fault{Kind: emulator.KindDate, Date: "744h"})
+	h.Sync(0)
+	e2e.Same(h, "content", "old", h.ServedContent("m"))
+	if s := agedStatus(h); s.State != "in_sync" || !strings.Contains(s.Doubt, "not by this machine's clock") {
+		t.Errorf("status %+v", s)
+	}
+	h.Month("m", monthsAgo(1), "republished")
+	if out := h.Expect(1, "sync"); !strings.Contains(out.Stderr, "refused (expired)") {
+		t.Errorf("sync said %s", out.Stderr)
+	}
+	e2e.Same(h, "content", "old", h.ServedContent("m"))
+}
+
 // The provider's own lookup tells how long a revision may be used.
 func TestAGateTellsTheDay(t *testing.T) {
 	t.Parallel()
