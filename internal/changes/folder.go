@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 )
 
@@ -19,7 +20,10 @@ func ReadFolder(ctx context.Context, dir string) (Folder, error) {
 	if err != nil {
 		return Folder{}, err
 	}
-	folder := Folder{Open: func(path string) (*os.File, error) { return os.Open(filepath.Join(dir, filepath.FromSlash(path))) }}
+	folder := Folder{Open: func(path string) (*os.File, error) {
+		file, _, err := fsops.OpenRegular(filepath.Join(dir, filepath.FromSlash(path)))
+		return file, err
+	}}
 	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -43,7 +47,7 @@ func ReadFolder(ctx context.Context, dir string) (Folder, error) {
 }
 
 func digest(ctx context.Context, name string) (id manifest.ObjectID, size int64, err error) {
-	file, err := os.Open(name)
+	file, _, err := fsops.OpenRegular(name) // what was a file a moment ago may be a FIFO
 	if err != nil {
 		return id, 0, err
 	}

@@ -45,7 +45,7 @@ func (s Scratch) file() (*os.File, func(), error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if runtimeKeepsOpenFiles && os.Remove(f.Name()) == nil {
+		if removesOpenFiles && os.Remove(f.Name()) == nil {
 			return f, func() { _ = f.Close() }, nil
 		}
 		return f, func() { _ = f.Close(); _ = os.Remove(f.Name()) }, nil
@@ -55,14 +55,14 @@ func (s Scratch) file() (*os.File, func(), error) {
 	if err != nil {
 		return nil, nil, space.RefuseIfFull(err)
 	}
-	if runtimeKeepsOpenFiles && s.Dir.Remove(name) == nil {
+	if removesOpenFiles && s.Dir.Remove(name) == nil {
 		return f, func() { _ = f.Close() }, nil
 	}
-	return f, func() { _ = f.Close(); s.Dir.Discard(name) }, nil
+	return f, func() { _ = f.Close(); fsops.DiscardFile(s.Dir, name) }, nil
 }
 
-// runtimeKeepsOpenFiles is true where an open file may lose its name.
-const runtimeKeepsOpenFiles = runtime.GOOS != "windows"
+// removesOpenFiles is true where an open file may lose its name; changed by a test.
+var removesOpenFiles = runtime.GOOS != "windows"
 
 // room refuses to write n more bytes if the volume would become full.
 func (s Scratch) room(n int64) error {

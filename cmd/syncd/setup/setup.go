@@ -81,8 +81,9 @@ func (s *setup) run(ctx context.Context, check Doctor) error {
 		}
 	}
 	s.close() // no more questions: the terminal echoes again
-	files, err := s.write(path)
-	if err != nil {
+	files := &written{}
+	defer files.close()
+	if err := s.write(files, path); err != nil {
 		return err
 	}
 	return s.finish(ctx, files, check)
@@ -122,8 +123,7 @@ func (s *setup) text(idFile string) string {
 }
 
 // write writes the Customer ID and then the configuration. After an error, nothing is left.
-func (s *setup) write(path string) (files *written, err error) {
-	files = &written{}
+func (s *setup) write(files *written, path string) (err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, files.remove())
@@ -137,15 +137,15 @@ func (s *setup) write(path string) (files *written, err error) {
 			file = filepath.Join(filepath.Dir(path), key)
 		}
 		if err := files.addID(file, s.id); err != nil {
-			return files, err
+			return err
 		}
 	}
 	text := s.text(key)
 	if _, err := s.Draft(text); err != nil {
-		return files, err
+		return err
 	}
 	// The daemon's user must be able to read it, and it holds no secret.
-	return files, files.add(path, 0o644, text)
+	return files.add(path, 0o644, text)
 }
 
 // finish runs the checks. An interruption takes everything back.

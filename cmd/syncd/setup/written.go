@@ -17,10 +17,29 @@ import (
 	"syncd/internal/disk/fsops"
 )
 
-// written are the files that a setup has made, in order.
+// written are the files that a setup has made, in order. Each folder is opened once: who can
+// write above it can give its name to another folder, whose files must stay.
 type written struct {
 	disk  durable.Disk
+	dirs  map[string]*fsops.Dir // by path
 	paths []string
+}
+
+// dir opens the folder of a file, or returns it.
+func (f *written) dir(path string) (*fsops.Dir, error) {
+	folder := filepath.Dir(path)
+	if dir, isOpen := f.dirs[folder]; isOpen {
+		return dir, nil
+	}
+	dir, err := fsops.OpenDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	if f.dirs == nil {
+		f.dirs = map[string]*fsops.Dir{}
+	}
+	f.dirs[folder] = dir
+	return dir, nil
 }
 
 // addID writes the Customer ID. A file that holds the same one already stays as it is.
@@ -39,24 +58,14 @@ func (f *written) addID(path string, id config.Secret) error {
 
 // add makes a file whole and durable under a name that must not exist.
 func (f *written) add(path string, perm fs.FileMode, text string) error {
-	dir, err := fsops.OpenDir(filepath.Dir(path))
+	dir, err := f.dir(path)
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
-	name := filepath.Base(path)
-	temp := fsops.TempName(name)
-	defer fsops.DiscardFile(dir, temp)
-	err = dir.CreateFile(temp, perm, func(w io.Writer) error {
+	err = f.disk.NewFile(dir, filepath.Base(path), perm, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err
 	})
-	if err == nil {
-		err = f.disk.SyncFiles(dir, []string{temp})
-	}
-	if err == nil {
-		err = fsops.MoveNew(dir, temp, dir, name)
-	}
 	if errors.Is(err, fs.ErrExist) {
 		return cli.Usagef("%s exists by now, and setup never changes a file", path)
 	}
@@ -64,18 +73,26 @@ func (f *written) add(path string, perm fs.FileMode, text string) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	f.paths = append(f.paths, path)
-	return f.disk.SyncDir(dir, ".")
+	return nil
 }
 
 // remove takes the files back, the newest first.
 func (f *written) remove() (failed error) {
 	for _, path := range slices.Backward(f.paths) {
-		dir, err := fsops.OpenDir(filepath.Dir(path))
+		dir, err := f.dir(path)
 		if err == nil {
-			err = errors.Join(dir.Remove(filepath.Base(path)), f.disk.SyncDir(dir, "."), dir.Close())
+			err = errors.Join(dir.Remove(filepath.Base(path)), f.disk.SyncDir(dir, "."))
 		}
 		failed = errors.Join(failed, err)
 	}
 	f.paths = nil
 	return failed
+}
+
+// close keeps the files.
+func (f *written) close() {
+	for _, dir := range f.dirs {
+		_ = dir.Close() // what was made in it is durable
+	}
+	f.dirs = nil
 }

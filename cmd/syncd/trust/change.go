@@ -3,9 +3,7 @@ package trust
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -91,7 +89,16 @@ func (c *change) apply(a *cli.App, what func(newest trust.Text) (trust.Change, e
 	if c.file == "" {
 		return cli.Usagef("--trust is missing: name the trust file")
 	}
-	chain, err := readChain(c.file)
+	file, err := cli.OpenFile(c.file)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	text, _, err := file.Read("", trust.MaxChain)
+	if err != nil {
+		return err
+	}
+	chain, err := parseChain(c.file, text)
 	if err != nil {
 		return err
 	}
@@ -111,18 +118,18 @@ func (c *change) apply(a *cli.App, what func(newest trust.Text) (trust.Change, e
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}
-	if next, err = withPending(c.file, next); err != nil {
+	if next, err = c.withPending(file, next); err != nil {
 		return err
 	}
 	if next, err = chain.SignedBy(next, keys...); err != nil {
 		return cli.Usagef("%w", err)
 	}
-	return c.keep(a, chain, next)
+	return c.keep(a, file, chain, next)
 }
 
 // withPending returns next with the signatures that it has already.
-func withPending(file string, next trust.Text) (trust.Text, error) {
-	data, _, err := fsops.ReadRegular(file+pending, trust.MaxText)
+func (c *change) withPending(file *cli.File, next trust.Text) (trust.Text, error) {
+	data, _, err := file.Read(pending, trust.MaxText)
 	if errors.Is(err, fs.ErrNotExist) {
 		return next, nil
 	}
@@ -131,17 +138,17 @@ func withPending(file string, next trust.Text) (trust.Text, error) {
 	}
 	waiting, err := trust.ParseText(data)
 	if err != nil || !strings.HasPrefix(string(data), string(next.Bytes())) {
-		return trust.Text{}, cli.Usagef("%s is another change than this one, and waits for signatures: finish it with its own command, or remove the file", file+pending)
+		return trust.Text{}, cli.Usagef("%s is another change than this one, and waits for signatures: finish it with its own command, or remove the file", c.file+pending)
 	}
 	return waiting, nil
 }
 
 // keep adds a version that is signed to the trust file, or keeps it beside until it is.
-func (c *change) keep(a *cli.App, chain trust.Chain, next trust.Text) error {
+func (c *change) keep(a *cli.App, file *cli.File, chain trust.Chain, next trust.Text) error {
 	newest := chain.Newest()
 	before, behind := newest.Missing(next), next.Missing(next)
 	if before > 0 || behind > 0 {
-		if err := replace(c.file+pending, next.Bytes()); err != nil {
+		if err := file.Replace(pending, 0o644, written(next.Bytes())); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.Stdout, "version %d waits in %s: it lacks %s and %s\n", next.Version, c.file+pending,
@@ -152,10 +159,10 @@ func (c *change) keep(a *cli.App, chain trust.Chain, next trust.Text) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(c.file, longer.Bytes()); err != nil {
+	if err := file.Replace("", 0o644, written(longer.Bytes())); err != nil {
 		return err
 	}
-	if err := os.Remove(c.file + pending); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := file.Remove(pending); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.Stdout, "version %d is in %s\n", next.Version, c.file)
@@ -172,18 +179,15 @@ func missing(count int, by, of trust.Text) string {
 	return fmt.Sprintf("%d by the keys of version %d (%s)", count, by.Version, strings.Join(names(open), ", "))
 }
 
-func replace(file string, data []byte) error {
-	return cli.ReplaceFile(file, 0o644, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-}
-
 func readChain(file string) (trust.Chain, error) {
 	data, _, err := fsops.ReadRegular(file, trust.MaxChain)
 	if err != nil {
 		return nil, err
 	}
+	return parseChain(file, data)
+}
+
+func parseChain(file string, data []byte) (trust.Chain, error) {
 	chain, err := trust.ParseChain(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

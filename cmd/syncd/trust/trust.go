@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"syncd/cmd/syncd/cli"
-	"syncd/internal/disk/durable"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/downstream/trust"
 )
@@ -107,7 +105,12 @@ that are there already stay. FILE is replaced in one step.`,
 			if err != nil {
 				return err
 			}
-			text, info, err := fsops.ReadRegular(args[0], maxSigned)
+			file, err := cli.OpenFile(args[0])
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			text, perm, err := file.Read("", maxSigned)
 			if err != nil {
 				return err
 			}
@@ -115,10 +118,7 @@ that are there already stay. FILE is replaced in one step.`,
 			if err != nil {
 				return fmt.Errorf("%s cannot be signed: %w: it must be text that ends in a line feed", args[0], err)
 			}
-			return cli.ReplaceFile(args[0], info.Mode().Perm(), func(w io.Writer) error {
-				_, err := w.Write(signed)
-				return err
-			})
+			return file.Replace("", perm, written(signed))
 		},
 	}
 	keyFlag(cmd, &files)
@@ -184,16 +184,18 @@ func parseEnd(text string, without time.Time) (time.Time, error) {
 
 // create writes a new file. It replaces none: a key or a trust may be lost for ever.
 func create(name string, perm os.FileMode, text string) error {
-	dir, err := fsops.OpenDir(filepath.Dir(name))
+	file, err := cli.OpenFile(name)
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
-	if _, err := dir.Lstat(filepath.Base(name)); err == nil {
-		return cli.Usagef("%s exists already: name a new file, or remove it first", name)
-	}
-	return new(durable.Disk).ReplaceFile(dir, filepath.Base(name), perm, func(w io.Writer) error {
-		_, err := io.WriteString(w, text)
+	defer file.Close()
+	return file.Create(perm, written([]byte(text)))
+}
+
+// written writes a text.
+func written(text []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(text)
 		return err
-	})
+	}
 }

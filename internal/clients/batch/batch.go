@@ -99,19 +99,18 @@ func (b *Batch) Close() error {
 
 // open opens the input, which is read several times and across runs.
 func (b *Batch) open() error {
-	info, err := os.Stat(b.cfg.Input)
+	file, info, err := fsops.OpenRegular(b.cfg.Input)
+	if errors.Is(err, fsops.ErrNotRegular) {
+		return errors.New("is not a file: a batch reads its input again when it goes on")
+	}
 	if err != nil {
 		return errors.Unwrap(err)
 	}
-	if !info.Mode().IsRegular() {
-		return errors.New("is not a file: a batch reads its input again when it goes on")
-	}
+	b.file, b.info = file, info
 	if other, err := os.Stat(b.cfg.Output); err == nil && os.SameFile(info, other) {
 		return errors.New("is also the output: name another one")
 	}
-	b.info = info
-	b.file, err = os.Open(b.cfg.Input)
-	return err
+	return nil
 }
 
 // chooseMethod chooses POST if a column of the header, or of the first line of JSON, is an

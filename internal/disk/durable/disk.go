@@ -72,26 +72,49 @@ func (d *Disk) Rename(dir *fsops.Dir, oldName, newName string) error {
 // ReplaceFile creates or replaces a file with the bytes that write produces, in one
 // step for readers. It gets the permissions perm whatever the umask.
 func (d *Disk) ReplaceFile(dir *fsops.Dir, name string, perm fs.FileMode, write func(io.Writer) error) error {
-	return d.replace(dir, name, func(temp string) error {
+	return d.replace(dir, name, d.Rename, wholeFile(dir, perm, write))
+}
+
+// NewFile is ReplaceFile for a name that must not exist: it replaces no file. The error is
+// fs.ErrExist if there is one.
+func (d *Disk) NewFile(dir *fsops.Dir, name string, perm fs.FileMode, write func(io.Writer) error) error {
+	return d.replace(dir, name, d.moveNew, wholeFile(dir, perm, write))
+}
+
+// wholeFile creates files and makes their bytes durable.
+func wholeFile(dir *fsops.Dir, perm fs.FileMode, write func(io.Writer) error) func(temp string) error {
+	return func(temp string) error {
 		if err := dir.CreateFile(temp, perm, write); err != nil {
 			return err
 		}
 		return withFile(dir, temp, SyncFile)
-	})
+	}
+}
+
+// moveNew is Rename within a folder to a name that must not exist.
+func (d *Disk) moveNew(dir *fsops.Dir, oldName, newName string) error {
+	if err := fsops.MoveNew(dir, oldName, dir, newName); err != nil {
+		return err
+	}
+	err := d.SyncDir(dir, filepath.Dir(newName))
+	if err != nil {
+		fsops.DiscardFile(dir, newName)
+	}
+	return err
 }
 
 // ReplaceSymlink creates or replaces a symlink, in one step for readers.
 func (d *Disk) ReplaceSymlink(dir *fsops.Dir, target, name string) error {
-	return d.replace(dir, name, func(temp string) error { return dir.Symlink(target, temp) })
+	return d.replace(dir, name, d.Rename, func(temp string) error { return dir.Symlink(target, temp) })
 }
 
 // replace creates a temporary file and gives it its name. If that fails, no temporary
 // file stays: repeated attempts would fill the disk.
-func (d *Disk) replace(dir *fsops.Dir, name string, create func(temp string) error) error {
+func (d *Disk) replace(dir *fsops.Dir, name string, rename func(dir *fsops.Dir, temp, name string) error, create func(temp string) error) error {
 	temp := fsops.TempName(name)
 	err := create(temp)
 	if err == nil {
-		err = d.Rename(dir, temp, name)
+		err = rename(dir, temp, name)
 	}
 	if err != nil {
 		fsops.DiscardFile(dir, temp)

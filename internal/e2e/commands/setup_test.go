@@ -256,3 +256,30 @@ func TestAnInterruptedSetupLeavesNothing(t *testing.T) {
 		nothingLeft(h)
 	})
 }
+
+// Who can write in the folder above the configuration can exchange it for another one while
+// setup runs.
+func TestAnInterruptedSetupRemovesNoFileOfAnotherFolder(t *testing.T) {
+	t.Parallel()
+	h := newSetup(t)
+	h.Must(errors.Join(os.Mkdir(h.Path("conf"), 0o755), os.Mkdir(h.Path("other"), 0o755)))
+	h.Write("other/syncd.yaml", "mine", 0o600)
+	h.Write("other/customer_id", "ANOTHER-0002\n", 0o600)
+	h.Provider.AddFault(emulator.Fault{Kind: emulator.KindStall, Path: "/ManifestReleases/*"})
+	cmd := h.Command("setup", "--config", h.Path("conf/syncd.yaml"))
+	cmd.Stdin = strings.NewReader(h.Provider.URL() + "\n" + e2e.CustomerID + "\n1\n")
+	h.Must(cmd.Start())
+	h.Eventually("the files", func() bool {
+		_, err := os.Stat(h.Path("conf/syncd.yaml"))
+		return err == nil
+	})
+	h.Must(errors.Join(os.Rename(h.Path("conf"), h.Path("moved")), os.Symlink("other", h.Path("conf"))))
+	h.Must(cmd.Process.Signal(syscall.SIGINT))
+	_ = cmd.Wait() // the exit code tells
+	e2e.Same(h, "exit code", 1, cmd.ProcessState.ExitCode())
+	e2e.Same(h, "configuration of the other folder", "mine", string(h.Read("other/syncd.yaml")))
+	e2e.Same(h, "Customer ID of the other folder", "ANOTHER-0002\n", string(h.Read("other/customer_id")))
+	left, err := os.ReadDir(h.Path("moved"))
+	h.Must(err)
+	e2e.Same(h, "files left", 0, len(left))
+}
