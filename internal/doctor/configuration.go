@@ -91,7 +91,7 @@ func cause(err error) error {
 // command is a program that the configuration names.
 type command struct{ key, program string }
 
-// commands are those of gates and hooks, each once.
+// commands are those of gates, probes and hooks, each once.
 func (s *setup) commands() (all []command) {
 	seen := map[string]bool{}
 	add := func(key string, argv []string) {
@@ -102,6 +102,7 @@ func (s *setup) commands() (all []command) {
 	}
 	for _, m := range s.cfg.Manifests {
 		add("gate", m.Gate.Command)
+		add("probe", m.Probe.Command)
 	}
 	for _, h := range s.cfg.Hooks {
 		add("hooks", h.Command)

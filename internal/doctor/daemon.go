@@ -181,6 +181,8 @@ func (d *daemon) checkManifests(ctx context.Context) []Finding {
 		switch next := "see `syncd explain " + word(m.Name) + "`"; {
 		case m.State == report.StateExpired:
 			found = append(found, failure("wait for a newer release; if the licence permits it all the same, run `syncd sync --force "+word(m.Name)+"`", "%s: %s", m.Name, m.Explanation))
+		case m.Probe != nil && m.Probe.State == report.ProbeFailed:
+			found = append(found, failure("mend the consumer or the probe, then run `syncd activate --again "+word(m.Name)+"`", "%s: %s", m.Name, m.Explanation))
 		case slices.Contains([]report.State{report.StateFailed, report.StateRefused, report.StateQuarantined}, m.State):
 			found = append(found, failure("mend the cause, then run `syncd sync "+word(m.Name)+"`", "%s: %s", m.Name, m.Explanation))
 		case m.Expired && !m.KeptByForce:

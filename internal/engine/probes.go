@@ -216,15 +216,15 @@ func (w withheld) Current() mirror.Generation {
 	g, cloned := w.Mirror.Current(), false
 	for _, name := range w.notes.Names() {
 		served, isServed := g.Records[name]
-		trial := w.notes.Of(name, served.ID())
-		if !isServed || !trial.IsWithheld() {
+		proven := w.notes.Proven(name, served.ID())
+		if !isServed || proven == served.ID() {
 			continue
 		}
 		if !cloned {
 			g.Records, cloned = maps.Clone(g.Records), true
 		}
 		delete(g.Records, name)
-		if before, err := w.Mirror.Records.Revision(name, trial.Back); err == nil {
+		if before, err := w.Mirror.Records.Revision(name, proven); err == nil {
 			g.Records[name] = before
 		}
 	}
@@ -233,8 +233,8 @@ func (w withheld) Current() mirror.Generation {
 
 // undone is outbox.Config.Undone.
 func (h *Hooks) undone(name, id string) string {
-	if undone := h.notes.Of(name, id).Undone; undone != nil {
-		return undone.Error
+	if undone := h.notes.Of(name, id).Undone; len(undone) > 0 {
+		return undone[0].Error
 	}
 	return ""
 }
@@ -249,8 +249,8 @@ func showProbes(s *report.Status, cfg *config.Config, trials map[string][]probe.
 			continue
 		}
 		shown := &report.ProbeStatus{State: report.ProbePending, Release: m.Release, Revision: m.Revision, Since: trial.Since, Lines: []string{}}
-		if trial.Undone != nil {
-			shown.Undone = string(trial.Undone.Release)
+		if len(trial.Undone) > 0 {
+			shown.Undone = string(trial.Undone[0].Release)
 		}
 		switch v := trial.Verdict; {
 		case v == nil:

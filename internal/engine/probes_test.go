@@ -399,21 +399,36 @@ func TestARollbackByHandEndsTheProbe(t *testing.T) {
 	}
 }
 
-// A release that comes during the probe replaces one without a verdict. If it fails, the last
-// one with a verdict comes back.
+// A release that comes during the probe replaces one without a verdict. If it fails, syncd goes
+// back step by step, and asks about each.
 func TestANewerReleaseEndsTheProbe(t *testing.T) {
-	c, e := one(t)
-	c.breaks("one 2026.11")
-	release := c.holds()
-	first := c.pending(e, "one 2026.10")
-	c.brings("2026.11", "one")
-	second := c.pending(e, "one 2026.11")
-	release()
-	c.wants("the second", "2026.09 refused probe", outcome(<-second, "one"))
-	<-first
-	c.wants("served", "one", c.content("one"))
-	if m := statusOf(t, e, "one"); m.Quarantined == nil || m.Quarantined.Release != "2026.11" {
-		t.Errorf("%+v", m.Quarantined)
+	for name, row := range map[string]struct{ then, served string }{
+		"the one before works":         {"2026.10 refused probe", "one 2026.10"},
+		"the one before does not work": {"2026.09 refused probe", "one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, e := one(t)
+			c.cfg.Retain = 0
+			must(t, e.Configure(c.cfg))
+			if row.served == "one 2026.10" {
+				c.mends("one 2026.10")
+			}
+			c.breaks("one 2026.11")
+			release := c.holds()
+			first := c.pending(e, "one 2026.10")
+			c.brings("2026.11", "one")
+			second := c.pending(e, "one 2026.11")
+			if got := (withheld{e.mirror, e.notes}).Current().Records["one"].Release; got != "2026.09" {
+				t.Errorf("other hosts get %s", got)
+			}
+			release()
+			c.wants("the second", row.then, outcome(<-second, "one"))
+			<-first
+			c.wants("served", row.served, c.content("one"))
+			c.wants("the next sync", row.then, outcome(syncOf(t, e), "one"))
+			c.brings("2026.12", "one")
+			c.wants("a newer release", "2026.12 updated ", outcome(syncOf(t, e), "one"))
+		})
 	}
 }
 

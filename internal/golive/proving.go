@@ -34,8 +34,11 @@ func (a trials) begin() (ids map[string]string, err error) {
 	before, t := a.outcome.Before.Records, a.tree
 	changed := map[string]probe.Swapped{}
 	for _, r := range a.outcome.Change.Set {
-		if was := before[r.Manifest]; was.ID() != r.ID() {
-			changed[r.Manifest] = probe.Swapped{ID: r.ID(), Back: a.backFrom(was)}
+		if was, isServed := before[r.Manifest]; was.ID() != r.ID() {
+			changed[r.Manifest] = probe.Swapped{ID: r.ID()}
+			if isServed {
+				changed[r.Manifest] = probe.Swapped{ID: r.ID(), Back: was.ID()}
+			}
 		}
 	}
 	ids = map[string]string{}
@@ -46,14 +49,21 @@ func (a trials) begin() (ids map[string]string, err error) {
 		if !isChanged || !isUndone && !hasProbe {
 			continue
 		}
-		trial := probe.Trial{Release: r.Release, Revision: r.Revision, Since: time.Now().UTC(), Previous: before[r.Manifest].Revision, Back: swapped.Back, Stays: a.proposal.Stays, Unasked: !hasProbe, With: map[string]probe.Swapped{}}
+		trial := probe.Trial{
+			Release: r.Release, Revision: r.Revision, Since: time.Now().UTC(), Previous: before[r.Manifest].Revision, Unasked: !hasProbe,
+			Back: swapped.Back, Stays: a.proposal.Stays, With: map[string]probe.Swapped{},
+		}
 		for _, mate := range t.Groups.Of(r.Manifest) {
 			if with, isChanged := changed[mate]; isChanged && mate != r.Manifest {
 				trial.With[mate] = with
 			}
 		}
 		if isUndone {
-			trial.Undone = &undone
+			left := t.Probes.Of(r.Manifest, before[r.Manifest].ID())
+			trial.Undone = append([]probe.Undone{undone}, left.Undone...)
+			if then := t.Probes.Of(r.Manifest, r.ID()); then.IsWithheld() { // it had no verdict when it was replaced
+				trial.Back, trial.With, trial.Stays = then.Back, then.With, false
+			}
 		}
 		if err := t.Probes.Begin(r.Manifest, before[r.Manifest].ID(), trial); err != nil {
 			return nil, fmt.Errorf("note the probe of %s: %w", r.Manifest, err)
@@ -61,18 +71,6 @@ func (a trials) begin() (ids map[string]string, err error) {
 		ids[r.Manifest] = r.ID()
 	}
 	return ids, nil
-}
-
-// backFrom is the ID of the revision to go back to when the successor of a served one fails.
-// One that has no verdict yet is no such revision, if there is one before it.
-func (a trials) backFrom(served mirror.Record) string {
-	if served.Manifest == "" {
-		return ""
-	}
-	if trial := a.tree.Probes.Of(served.Manifest, served.ID()); trial.IsPending() && !trial.Stays && trial.Back != "" {
-		return trial.Back
-	}
-	return served.ID()
 }
 
 // went notes when the revisions went live, and ends the watches of those before them.
@@ -90,25 +88,13 @@ func (a trials) went(ids map[string]string) {
 	}
 }
 
-// trying knows what has no verdict yet.
-type trying struct{ *Tree }
-
-// back returns the revisions that a failed probe goes back to.
-func (t trying) back() (records []mirror.Record) {
-	add := func(name, id string) {
-		if then, err := t.Mirror.Records.Revision(name, id); err == nil { // else there is nothing to keep
-			records = append(records, then)
-		}
-	}
-	current := t.Mirror.Current()
-	for _, name := range t.Probes.Names() {
-		trial := t.Probes.Of(name, current.Records[name].ID())
-		if !trial.IsWithheld() {
-			continue
-		}
-		add(name, trial.Back)
-		for _, mate := range slices.Sorted(maps.Keys(trial.With)) {
-			add(mate, trial.With[mate].Back)
+// backs returns the revisions that failed probes go back to.
+func (c court) backs() (records []mirror.Record) {
+	for name, ids := range c.Probes.Backs() {
+		for _, id := range ids {
+			if then, err := c.Mirror.Records.Revision(name, id); err == nil { // else there is nothing to keep
+				records = append(records, then)
+			}
 		}
 	}
 	return records
@@ -188,17 +174,14 @@ func (p Proving) Outcome(name, id string) Proven {
 	switch v := trial.Verdict; {
 	case served.ID() == id && v != nil && !v.Passed:
 		o.Why = refusal.New(refusal.Probe, "%s", v.Error)
-	case served.ID() != id && trial.Undone != nil && trial.Undone.ID() == id:
-		o.Why = refusal.New(refusal.Probe, "%s", trial.Undone.Error)
-	case served.ID() != id && p.isUndone(name, id):
-		o.Why = refusal.New(refusal.Probe, "%s", p.Staging.Get(name).Verdict.Error)
+	case served.ID() != id:
+		for _, undone := range trial.Undone {
+			if undone.ID() == id {
+				o.Why = refusal.New(refusal.Probe, "%s", undone.Error)
+			}
+		}
 	}
 	return o
-}
-
-func (p Proving) isUndone(name, id string) bool {
-	e := p.Staging.Get(name)
-	return e.IsUndone() && e.ID() == id
 }
 
 // prove asks about a manifest until its served revision has a verdict.
@@ -333,8 +316,8 @@ func (p Proving) settle(ctx context.Context, served mirror.Record, trial probe.T
 // staysBecause says why a revision stays although the consumer does not work with it.
 func staysBecause(trial probe.Trial) string {
 	switch {
-	case trial.Undone != nil:
-		return fmt.Sprintf("it came back for %s, which the consumer did not work with either", trial.Undone.Release)
+	case len(trial.Undone) > 0:
+		return fmt.Sprintf("it came back for %s, which the consumer did not work with either", trial.Undone[0].Release)
 	case trial.Stays:
 		return "it was asked for"
 	}

@@ -112,8 +112,12 @@ func (op *retreat) quarantine(ctx context.Context, served mirror.Record) error {
 	if with, isMate := op.trial.With[name]; isMate {
 		back = with.Back
 	}
-	if e := op.Staging.Get(name); e.IsStaged() && e.ID() != served.ID() {
-		return nil
+	if e := op.Staging.Get(name); e.ID() != served.ID() && (e.IsStaged() || e.IsUndone()) {
+		if e.Again == "" {
+			return nil
+		}
+		e.Again = back // it went back before, to the revision that goes back now
+		return op.Staging.Put(e)
 	}
 	if err := op.Mirror.Stage(ctx, served, nil); err != nil {
 		return err

@@ -166,7 +166,7 @@ func (cfg Config) disk() *durable.Disk {
 func (t *Tree) RoomConfig() room.Config {
 	cfg := room.Config{
 		Mirror: t.Mirror, Store: t.Store, Staging: t.Staging, Lifespans: t.Lifespans, Inventory: t.Inventory, Log: t.Log,
-		Back: trying{t}.back, Manifests: t.Targets.Names(), Transfers: t.Transfers, Retain: t.Retain, RetainFor: t.RetainFor, Recheck: t.Recheck,
+		Back: court{t}.backs, Manifests: t.Targets.Names(), Transfers: t.Transfers, Retain: t.Retain, RetainFor: t.RetainFor, Recheck: t.Recheck,
 	}
 	if t.Followers != nil { // a nil Followers in the other interface would not be nil
 		cfg.Followers = t.Followers

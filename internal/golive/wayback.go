@@ -11,7 +11,7 @@ import (
 // operator's command destroys it: else a publisher that replaces a release with a broken one
 // could take away what to go back to.
 func (d Destroyer) IsWayBack(o destroy.Order) bool {
-	return d.Probes != nil && slices.ContainsFunc(trying{d.Tree}.back(), func(r mirror.Record) bool {
+	return slices.ContainsFunc(court{d.Tree}.backs(), func(r mirror.Record) bool {
 		return r.Manifest == o.Manifest && r.ID() == o.ID()
 	})
 }

@@ -30,7 +30,7 @@ type Trial struct {
 
 	Unasked bool `json:"unasked,omitempty"` // the manifest has no probe: it went back with its group
 
-	Undone  *Undone  `json:"undone,omitempty"`  // the revision that it replaced, because that one's probe failed
+	Undone  []Undone `json:"undone,omitempty"`  // the revisions that went back to it because their probe failed, the last one first
 	Verdict *Verdict `json:"verdict,omitempty"` // nil until there is one
 }
 
@@ -152,12 +152,54 @@ func (n *Notes) Names() []string {
 	return slices.Sorted(maps.Keys(n.trials))
 }
 
-// Begin makes a trial durable, before its revision goes live. Beside it stays the trial of
-// the revision that is served until then.
+// maxTrials is how many trials of a manifest are kept.
+const maxTrials = 5
+
+// Begin makes a trial durable, before its revision goes live. Beside it stay the trial of the
+// revision that is served until then, and those of earlier ones that have no verdict yet: it
+// may go back to them.
 func (n *Notes) Begin(name, served string, t Trial) error {
 	return n.change(name, func(trials []Trial) []Trial {
-		return append(slices.DeleteFunc(trials, func(other Trial) bool { return other.ID() != served || other.ID() == t.ID() }), t)
+		trials = slices.DeleteFunc(trials, func(other Trial) bool {
+			return other.ID() == t.ID() || other.ID() != served && !other.IsWithheld()
+		})
+		return append(trials[max(len(trials)-maxTrials+1, 0):], t)
 	})
+}
+
+// Proven returns the ID of the revision to go back to from one that has no verdict yet, past
+// all others that have none. It is that of the revision itself if it has one, and "" for none.
+func (n *Notes) Proven(name, id string) string {
+	for range maxTrials {
+		t := n.Of(name, id)
+		if !t.IsWithheld() {
+			break
+		}
+		id = t.Back
+	}
+	return id
+}
+
+// Backs returns the IDs of the revisions that failed probes go back to, by manifest.
+func (n *Notes) Backs() map[string][]string {
+	backs := map[string][]string{}
+	if n == nil {
+		return backs
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for name, trials := range n.trials {
+		for _, t := range trials {
+			if !t.IsWithheld() {
+				continue
+			}
+			backs[name] = append(backs[name], t.Back)
+			for mate, with := range t.With {
+				backs[mate] = append(backs[mate], with.Back)
+			}
+		}
+	}
+	return backs
 }
 
 // Went notes when a revision went live.

@@ -54,8 +54,12 @@ func badgeOf(status report.Status, m report.ManifestStatus) badge {
 		return badge{"stuck", bad}
 	case m.CoolingUntil != nil && m.State != report.StateSyncing:
 		return badge{"cooling down", warn}
+	case m.State == report.StateInSync && m.Probe != nil && m.Probe.State == report.ProbeFailed:
+		return badge{"consumer fails", bad}
 	case m.State == report.StateInSync && m.Expired:
 		return badge{"expired", bad}
+	case m.State == report.StateInSync && m.Probe != nil && m.Probe.State == report.ProbePending:
+		return badge{"probing", busy}
 	case m.State == report.StateInSync && m.Expiring:
 		return badge{"expires soon", warn}
 	case m.State == report.StateInSync && m.Late:
