@@ -91,6 +91,7 @@ func syncOnce(ctx context.Context, a *cli.App, req request.Sync, asJSON, quiet b
 	}
 	req.Demand, req.Trigger = true, request.TriggerCommand
 	var result report.Sync
+	isTold := false // of the probe
 	interrupted := errSyncInterrupted
 	err = a.WithEngine(ctx, cfg, func(e operation.Engine) error {
 		if _, isRemote := e.(*control.Client); isRemote {
@@ -102,7 +103,13 @@ func syncOnce(ctx context.Context, a *cli.App, req request.Sync, asJSON, quiet b
 		if len(req.Lockfile) > 0 {
 			op = operation.SyncLocked
 		}
-		result, err = op.Watch(ctx, e, req, progress.Show)
+		result, err = op.Watch(ctx, e, req, func(p report.Progress) {
+			progress.Show(p)
+			if isProbing := len(p.Probing) > 0 && !p.Syncing; isProbing && !isTold && !quiet {
+				a.Note("asking whether the consumer works with what went live: " + strings.Join(p.Probing, ", "))
+				isTold = true
+			}
+		})
 		return err
 	})
 	if err == nil && len(req.Manifests) == 0 && len(req.Lockfile) == 0 {

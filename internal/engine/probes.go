@@ -95,7 +95,12 @@ func (p *Probes) finish(ctx context.Context, name string) {
 	err := p.work(ctx, func() error {
 		a := p.begin()
 		defer p.engine.finish(a)
-		_, err := p.of(a).Prove(ctx, []string{name})
+		all, err := p.of(a).Prove(ctx, []string{name})
+		for _, o := range all {
+			if o.Why != nil {
+				p.options.Log.Error().Err(o.Why).Str("manifest", o.Manifest).Msg("the consumer does not work with what went live")
+			}
+		}
 		if err == nil {
 			p.engine.uploads.upload(ctx)
 		}

@@ -20,7 +20,11 @@ import (
 )
 
 // Progress returns the progress of the running work.
-func (e *Engine) Progress() report.Progress { return e.progress.Snapshot() }
+func (e *Engine) Progress() report.Progress {
+	p, current := e.progress.Snapshot(), e.mirror.Current()
+	p.Probing = e.notes.Pending(func(name string) string { return current.Records[name].ID() })
+	return p
+}
 
 // Status returns the status of each configured or served manifest.
 func (e *Engine) Status() (report.Status, error) {

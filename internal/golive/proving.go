@@ -101,14 +101,9 @@ func (c court) backs() (records []mirror.Record) {
 }
 
 // Pending lists the manifests whose served revision has no verdict yet.
-func (p Proving) Pending() (names []string) {
+func (p Proving) Pending() []string {
 	current := p.Mirror.Current()
-	for _, name := range p.Probes.Names() {
-		if p.Probes.Of(name, current.Records[name].ID()).IsPending() {
-			names = append(names, name)
-		}
-	}
-	return names
+	return p.Probes.Pending(func(name string) string { return current.Records[name].ID() })
 }
 
 // Again asks once more about served revisions that stayed although their probe failed. They
@@ -306,7 +301,7 @@ func (p Proving) settle(ctx context.Context, served mirror.Record, trial probe.T
 				return err
 			}
 		} else {
-			log = p.Log.Error().Str("error", v.Error).Str("stays", staysBecause(trial))
+			log = log.Str("error", v.Error).Str("stays", staysBecause(trial))
 		}
 		log.Str("manifest", name).Str("release", string(served.Release)).Str("revision", served.Revision).Bool("passed", v.Passed).Float64("seconds", v.Seconds).Msg("probe")
 		return p.Probes.Settle(name, served.ID(), v)

@@ -145,7 +145,7 @@ func (op *retreat) Settle(o Outcome) (*Commit, error) {
 		left := o.Before.Records[now.Manifest]
 		op.result.Manifests = append(op.result.Manifests, stayResult(now, now.Manifest, string(left.Release), why))
 		op.Metrics.Synced(now.Manifest, string(report.Refused), string(refusal.Probe))
-		op.Log.Error().Str("manifest", now.Manifest).Str("release", string(left.Release)).Str("back_to", string(now.Release)).Str("error", op.verdict.Error).Msg("rolled back, because the probe failed")
+		op.Log.Info().Str("manifest", now.Manifest).Str("release", string(left.Release)).Str("back_to", string(now.Release)).Str("error", op.verdict.Error).Msg("rolled back, because the probe failed")
 	}
 	op.Metrics.ProbeEnded(time.Duration(op.verdict.Seconds * float64(time.Second)))
 	return op.record(changes, outbox.News{}), o.Err

@@ -11,9 +11,10 @@ type Progress struct {
 	TraceID   string             `json:"trace_id,omitempty"` // of that sync; "" while tracing is off
 	Manifests []ManifestProgress `json:"manifests,omitempty"`
 
-	StuckSince map[string]time.Time `json:"-"`               // by manifest: since when the provider sends nothing
-	Files      []FileProgress       `json:"files,omitempty"` // running downloads
-	Retry      *Retry               `json:"retry,omitempty"` // what has been retried for the longest time; nil for nothing
+	StuckSince map[string]time.Time `json:"-"`                 // by manifest: since when the provider sends nothing
+	Files      []FileProgress       `json:"files,omitempty"`   // running downloads
+	Probing    []string             `json:"probing,omitempty"` // manifests whose consumer is asked about what went live
+	Retry      *Retry               `json:"retry,omitempty"`   // what has been retried for the longest time; nil for nothing
 }
 
 // The phases of a manifest in a sync.

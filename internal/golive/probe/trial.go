@@ -142,6 +142,16 @@ func Find(trials []Trial, id string) Trial {
 	return Trial{}
 }
 
+// Pending lists the manifests whose served revision, as an ID, has no verdict yet.
+func (n *Notes) Pending(served func(name string) (id string)) (names []string) {
+	for _, name := range n.Names() {
+		if n.Of(name, served(name)).IsPending() {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Names lists the manifests that have trials.
 func (n *Notes) Names() []string {
 	if n == nil {
