@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"syncd/internal/disk/fsops"
 )
@@ -30,8 +31,21 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is locked by process %d: is another syncd running?", e.Path, e.PID)
 }
 
-// Acquire locks a file in dir and creates it if it is missing. It does not wait:
-// if another process holds the lock, it returns *HeldError. It refuses anything but a
+// orphanPatience is how long Acquire waits for a child of a holder that was killed.
+const orphanPatience = 5 * time.Second
+
+// lockPast locks a file. A process that is killed while it starts a program leaves a child
+// behind, which holds the lock for the moment until the program runs.
+func lockPast(f *os.File) (err error) {
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if err = lock(f); !isHeld(err) || !isGone(readPID(f)) || time.Since(began) > orphanPatience {
+			return err
+		}
+	}
+}
+
+// Acquire locks a file in dir and creates it if it is missing. It does not wait for a process
+// that runs: if another one holds the lock, it returns *HeldError. It refuses anything but a
 // file of this user with one name, because it overwrites the file.
 func Acquire(dir *fsops.Dir, name string) (*Lock, error) {
 	path := dir.Path(name)
@@ -45,7 +59,7 @@ func Acquire(dir *fsops.Dir, name string) (*Lock, error) {
 	if err := checkOwn(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if err := lock(f); err != nil {
+	if err := lockPast(f); err != nil {
 		defer f.Close()
 		if isHeld(err) {
 			return nil, &HeldError{Path: path, PID: readPID(f)}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -230,4 +231,20 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A holder that was killed while it started a program: its child still has the lock.
+func TestAcquireWaitsForTheChildOfAKilledHolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	must(t, err)
+	ended := exec.Command("true")
+	must(t, ended.Run())
+	_, err = fmt.Fprintln(f, ended.Process.Pid)
+	must(t, err)
+	must(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
+	time.AfterFunc(100*time.Millisecond, func() { f.Close() })
+	l, err := acquire(path)
+	must(t, err)
+	must(t, l.Release())
 }

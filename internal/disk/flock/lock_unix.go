@@ -14,6 +14,9 @@ func lock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.L
 
 func isHeld(err error) bool { return errors.Is(err, unix.EWOULDBLOCK) }
 
+// isGone is true for the ID of a process that has ended.
+func isGone(pid int) bool { return pid > 0 && errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
+
 // checkOwn requires a file of this user that has no second name.
 func checkOwn(f *os.File) error {
 	var st unix.Stat_t

@@ -15,5 +15,8 @@ func lock(f *os.File) error {
 
 func isHeld(err error) bool { return errors.Is(err, windows.ERROR_LOCK_VIOLATION) }
 
+// isGone is false: no child inherits a lock.
+func isGone(int) bool { return false }
+
 // checkOwn is nil: access lists say who can write the file.
 func checkOwn(*os.File) error { return nil }
