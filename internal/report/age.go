@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 )
 
@@ -20,8 +21,17 @@ func (e explanation) withdrawn() string {
 	if e.Reason == string(refusal.Expired) { // it says the same
 		lastError = ""
 	}
+	comes := "a newer release goes live by itself"
+	switch {
+	case e.HoldUntil != nil:
+		comes = fmt.Sprintf("a newer release goes live after the hold, which `syncd hold %s --for 0s` ends", e.Name)
+	case e.Pin != "":
+		comes = fmt.Sprintf("it is pinned to %s, and a newer release goes live after `syncd unpin %s`", e.Pin, e.Name)
+	case manifest.Release(e.Wanted).IsMonth():
+		comes = fmt.Sprintf("the configuration wants %s, and another release goes live after a change of that", e.Wanted)
+	}
 	return joined(fmt.Sprintf("release %s expired on %s and was withdrawn%s", e.Withdrawn.Release, e.Expires, e.when("at", e.Withdrawn.At)),
-		fmt.Sprintf("a newer release goes live by itself, `syncd sync --force %s` brings this one back", e.Name), lastError, e.next())
+		fmt.Sprintf("%s, `syncd sync --force %s` brings this one back", comes, e.Name), lastError, e.next())
 }
 
 // age says how long the served data may be used, "" if there is nothing to say.

@@ -168,3 +168,41 @@ func TestHeadlineIsThatOfTheMostUrgentManifest(t *testing.T) {
 		t.Errorf("%d characters", utf8.RuneCountInString(long))
 	}
 }
+
+func TestExplainSaysUntilWhenDataMayBeUsed(t *testing.T) {
+	at := time.Date(2026, 12, 2, 3, 4, 0, 0, time.UTC)
+	gone := &WithdrawnRevision{Release: "2026.09", Revision: "a", At: at}
+	served := ManifestStatus{Name: "m", Release: "2026.09", Wanted: "latest", State: StateInSync, Expires: "2026-12-01"}
+	with := func(change func(*ManifestStatus)) ManifestStatus {
+		m := served
+		change(&m)
+		return m
+	}
+	expired := func(change func(*ManifestStatus)) ManifestStatus {
+		m := ManifestStatus{Name: "m", Wanted: "latest", State: StateExpired, Expires: "2026-12-01", Withdrawn: gone}
+		change(&m)
+		return m
+	}
+	for name, row := range map[string]struct {
+		m    ManifestStatus
+		says string
+	}{
+		"in time":   {served, "; may be used until 2026-12-01"},
+		"soon":      {with(func(m *ManifestStatus) { m.Expiring = true }), "2026.09 expires soon: it may be used until 2026-12-01"},
+		"expired":   {with(func(m *ManifestStatus) { m.Expired = true }), "2026.09 expired on 2026-12-01 and is still served"},
+		"forced":    {with(func(m *ManifestStatus) { m.Expired, m.KeptByForce = true, true }), "2026.09 expired on 2026-12-01 and is served by --force"},
+		"doubt":     {with(func(m *ManifestStatus) { m.Expired, m.ExpiryDoubt = true, "nothing confirms it" }), "is still served, but nothing confirms it"},
+		"not yet":   {with(func(m *ManifestStatus) { m.ExpiryDoubt = "it is past by the clock" }), "the last day of 2026.09 is 2026-12-01, but it is past by the clock"},
+		"withdrawn": {expired(func(*ManifestStatus) {}), "release 2026.09 expired on 2026-12-01 and was withdrawn at 2026-12-02 03:04 UTC; a newer release goes live by itself, `syncd sync --force m` brings this one back"},
+		"pinned":    {expired(func(m *ManifestStatus) { m.Pin, m.Wanted = "2026.09", "2026.09" }), "goes live after `syncd unpin m`"},
+		"by file":   {expired(func(m *ManifestStatus) { m.Wanted = "2026.09" }), "the configuration wants 2026.09"},
+		"held":      {expired(func(m *ManifestStatus) { m.HoldUntil = &at }), "after the hold, which `syncd hold m --for 0s` ends"},
+		"refused":   {expired(func(m *ManifestStatus) { m.Error, m.Reason = "it expired", "expired" }), "brings this one back; no daemon"},
+	} {
+		s := Status{Manifests: []ManifestStatus{row.m}}
+		s.Explain(at)
+		if got := s.Manifests[0].Explanation; !strings.Contains(got, row.says) {
+			t.Errorf("%s: %q lacks %q", name, got, row.says)
+		}
+	}
+}
