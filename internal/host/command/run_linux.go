@@ -127,23 +127,38 @@ func protect() error {
 	if err := account.ForbidTracing(); err != nil {
 		return err
 	}
-	closeOnExec()
-	return nil
+	return closeOnExec()
 }
 
+// firstOwn is the first descriptor that no program inherits.
+const firstOwn = 3
+
 // closeOnExec keeps all descriptors but the first three from programs that this process
-// starts. A kernel before 5.11 does not have CLOSE_RANGE_CLOEXEC.
-func closeOnExec() {
-	const first = 3
-	if unix.CloseRange(first, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
-		return
+// starts. A kernel before 5.11 does not have CLOSE_RANGE_CLOEXEC, and a sandbox may forbid it.
+func closeOnExec() error {
+	if unix.CloseRange(firstOwn, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return nil
 	}
-	entries, _ := os.ReadDir("/proc/self/fd")
+	return closeListed("/proc/self/fd")
+}
+
+// closeListed is closeOnExec for the descriptors that a folder lists. One that has just been
+// closed is no error.
+func closeListed(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return fmt.Errorf("descriptors that a command would inherit: %w", err)
+	}
 	for _, entry := range entries {
-		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd >= first {
-			unix.CloseOnExec(fd)
+		fd, err := strconv.Atoi(entry.Name())
+		if err != nil || fd < firstOwn {
+			continue
+		}
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC); err != nil && !errors.Is(err, unix.EBADF) {
+			return fmt.Errorf("descriptor %d, which a command would inherit: %w", fd, err)
 		}
 	}
+	return nil
 }
 
 // wait waits for the supervisor. At the context's end it has everything killed first.

@@ -235,3 +235,21 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// A kernel before 5.11 and some sandboxes have no CLOSE_RANGE_CLOEXEC.
+func TestWithoutCloseRangeACommandInheritsNoDescriptor(t *testing.T) {
+	file, err := os.Open(t.TempDir())
+	must(t, err)
+	defer file.Close()
+	_, err = unix.FcntlInt(file.Fd(), unix.F_SETFD, 0)
+	must(t, err)
+	if err := closeListed(filepath.Join(file.Name(), "no such folder")); err == nil {
+		t.Error("it is no error that the descriptors are not known")
+	}
+	must(t, closeListed("/proc/self/fd"))
+	flags, err := unix.FcntlInt(file.Fd(), unix.F_GETFD, 0)
+	must(t, err)
+	if flags&unix.FD_CLOEXEC == 0 {
+		t.Error("a command inherits the descriptor")
+	}
+}
