@@ -2,7 +2,6 @@ package changes
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -325,10 +324,22 @@ func keyOf(rule Rule, f format, header []string) (numbers []int, missing []strin
 	return numbers, missing
 }
 
+// namesOf are the names that a header gives to columns, each once: "" for a column without a
+// name of its own.
+func namesOf(header []string) []string {
+	names, seen := make([]string, len(header)), make(map[string]bool, len(header))
+	for column, text := range header {
+		if name := strings.ToValidUTF8(text, "\ufffd"); !seen[name] {
+			names[column], seen[name] = name, true
+		}
+	}
+	return names
+}
+
 // columnName is the name of a column from 0 on.
-func columnName(header []string, column int) string {
-	if column < len(header) && header[column] != "" && slices.Index(header, header[column]) == column {
-		return cmp.Or(strings.ToValidUTF8(header[column], "\ufffd"), strconv.Itoa(column+1))
+func columnName(names []string, column int) string {
+	if column < len(names) && names[column] != "" {
+		return names[column]
 	}
 	return strconv.Itoa(column + 1)
 }

@@ -185,6 +185,7 @@ type result struct {
 	samples [3]places // gone, added, changed
 	columns []int64   // changed rows by column
 	members map[string]int64
+	names   []string   // of columns
 	left    [2][]place // rows of one key
 
 	uncounted bool // some changed rows were not looked at by column
@@ -334,8 +335,12 @@ func (r *result) finish(ctx context.Context) error {
 	return r.sample()
 }
 
-// maxMembers bounds the names of members that are counted, which a publisher chooses.
-const maxMembers = 10000
+// maxMembers bounds the names of members and columns that are counted, which a publisher
+// chooses, and maxChanged those of one sample.
+const (
+	maxMembers = 10000
+	maxChanged = 100
+)
 
 // otherMembers is the name for those beyond it.
 const otherMembers = "(others)"
@@ -348,18 +353,23 @@ func (r *result) tally(d *difference, count int64) {
 		r.columns[column] += count
 	}
 	for _, name := range d.members {
-		if _, known := r.members[name]; !known && len(r.members) >= maxMembers {
-			name = otherMembers
-		}
-		r.members[name] += count
+		r.tallyName(name, count)
 	}
+}
+
+func (r *result) tallyName(name string, count int64) {
+	if _, known := r.members[name]; !known && len(r.members) >= maxMembers {
+		name = otherMembers
+	}
+	r.members[name] += count
 }
 
 func (r *result) nameColumns() {
 	m := r.matcher
+	r.names = namesOf(m.headers[1])
 	for column, n := range r.columns {
 		if n > 0 {
-			r.members[columnName(m.headers[1], column)] += n
+			r.tallyName(columnName(r.names, column), n)
 		}
 	}
 	if len(r.members) > 0 {
@@ -393,11 +403,13 @@ func (r *result) sample() error {
 		if err := d.find(m, p); err != nil {
 			return err
 		}
-		one := ChangedSample{Before: sampleText(&d.rows[0]), After: sampleText(&d.rows[1]), Columns: d.members}
-		for _, column := range d.columns {
-			one.Columns = append(one.Columns, columnName(m.headers[1], column))
+		one := ChangedSample{Before: sampleText(&d.rows[0]), After: sampleText(&d.rows[1]), Columns: slices.Clone(d.members[:min(len(d.members), maxChanged)])}
+		for _, column := range d.columns[:min(len(d.columns), maxChanged)] {
+			one.Columns = append(one.Columns, columnName(r.names, column))
 		}
-		one.Columns = slices.Clone(one.Columns)
+		if len(d.members)+len(d.columns) > maxChanged {
+			one.Columns = append(one.Columns, otherMembers)
+		}
 		m.rows.Samples.Changed = append(m.rows.Samples.Changed, one)
 	}
 	return nil

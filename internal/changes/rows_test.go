@@ -262,6 +262,30 @@ func TestAHundredThousandColumns(t *testing.T) {
 	}
 }
 
+// A publisher chooses how many columns change, and what the header calls them.
+func TestTheNamesOfManyChangedColumnsAreBounded(t *testing.T) {
+	const columns = 50000
+	file := func(value string) []byte {
+		var header, row strings.Builder
+		for i := range columns {
+			header.WriteString("c" + strconv.Itoa(i) + ",")
+			row.WriteString(value + ",")
+		}
+		return []byte("id,same,same," + header.String() + "\n1,a,b," + row.String() + "\n")
+	}
+	header := true
+	got := compare(t, file("x"), file("y"), Rule{Key: []string{"id"}, Delimiter: ",", Header: &header}, 10)
+	if n := len(got.Rows.Columns); n != maxMembers+1 || got.Rows.Columns["c0"] != 1 || got.Rows.Columns[otherMembers] != columns-maxMembers {
+		t.Errorf("%d columns, others %d", n, got.Rows.Columns[otherMembers])
+	}
+	if n := len(got.Rows.Samples.Changed[0].Columns); n != maxChanged+1 {
+		t.Errorf("%d columns in a sample", n)
+	}
+	if names := namesOf([]string{"id", "same", "same", "c"}); !slices.Equal(names, []string{"id", "same", "", "c"}) {
+		t.Errorf("%q", names)
+	}
+}
+
 // count is the plain way to compare rows: all of them in one map.
 func count(t *testing.T, before, after []byte) (added, gone int64) {
 	t.Helper()
