@@ -160,8 +160,12 @@ func (d Destroyed) Text() string {
 	default:
 		text += fmt.Sprintf("%d hosts still have it: %s", d.Held, strings.Join(d.Hosts, ", "))
 	}
-	if d.Untold > 0 {
-		text += fmt.Sprintf("; %d tell nothing about that", d.Untold)
+	switch d.Untold {
+	case 0:
+	case 1:
+		text += "; 1 host does not tell what it has"
+	default:
+		text += fmt.Sprintf("; %d hosts do not tell what they have", d.Untold)
 	}
 	return text + "."
 }

@@ -150,3 +150,42 @@ func TestADestroyedReleaseIsKeptForNoFollower(t *testing.T) {
 		t.Error("what a follower serves was destroyed there")
 	}
 }
+
+// A host that follows and serves passes on what its upstream orders, and what it destroyed
+// because of that.
+func TestAnOrderToDestroyGoesDownAChain(t *testing.T) {
+	e := startProvider(t)
+	publish := func(release string) {
+		e.SetManifest("data", release, emulator.File{Name: "a", Content: emulator.Text("secret of " + release)})
+	}
+	top := startHost(t, e)
+	limited := entry("data")
+	limited.DestroyAfter = 90 * 24 * time.Hour
+	top.entries(limited)
+	publish("2026.09")
+	top.sync()
+	first := fleetOf(t, top, "id of middle")
+	own := entry("data")
+	own.DestroyAfter = 365 * 24 * time.Hour
+	middle := follow(t, e, first, "id of middle", own)
+	middle.poll()
+	second := fleetOf(t, middle, "id of leaf")
+	leaf := follow(t, e, second, "id of leaf", entry("data"))
+	leaf.poll()
+	publish("2026.10")
+	for _, h := range []*host{top, middle, leaf} {
+		h.sync()
+	}
+	if got := leaf.engine.Followers.Order("data").Seconds; got != 90*86400 {
+		t.Errorf("the leaf passes on %d seconds, want those of the top", got)
+	}
+	top.destroy("data", "2026.09")
+	middle.poll()
+	if !leaf.holds("secret of 2026.09") || middle.holds("secret of 2026.09") {
+		t.Error("the order reached the leaf before, or not the middle")
+	}
+	leaf.poll()
+	if leaf.holds("secret of 2026.09") || !leaf.holds("secret of 2026.10") {
+		t.Error("the order did not reach the leaf")
+	}
+}
