@@ -153,12 +153,19 @@ func (d Destroyer) finish(ctx context.Context, n destroy.Note) (done destroy.Des
 		if err := d.checkExports(n); err != nil {
 			return err
 		}
+		would, err := d.predictOne(n)
+		if err != nil {
+			return err
+		}
+		links := destroy.WatchLinks(d.Mirror, would)
+		defer links.Close()
 		if n, err = d.remove(ctx, n); err != nil {
 			return err
 		}
 		if err := d.purgeExports(ctx, n); err != nil {
 			return err
 		}
+		n = links.Note(n)
 		if err := d.tell(n); err != nil {
 			return err
 		}
@@ -169,6 +176,10 @@ func (d Destroyer) finish(ctx context.Context, n destroy.Note) (done destroy.Des
 		d.Metrics.Destroyed(n.Manifest, n.GoneBytes())
 		d.Log.Info().Ctx(ctx).Str("manifest", n.Manifest).Str("release", string(n.Release)).Str("revision", n.Revision).Str("cause", string(n.Cause)).
 			Int("contents", n.Gone()).Int64("bytes", n.GoneBytes()).Msg("destroyed")
+		if linked := n.Linked(); linked > 0 {
+			d.Log.Warn().Ctx(ctx).Str("manifest", n.Manifest).Str("release", string(n.Release)).Int("contents", linked).
+				Msg("another program has made hard links of destroyed contents: `syncd destroyed --json` has their inodes, `find DIR -xdev -inum N` finds them")
+		}
 	}
 	return n.Destruction, err
 }

@@ -21,6 +21,7 @@ type destruction struct {
 	Contents                           []struct {
 		SHA256     string
 		Size       int64
+		Links      int
 		SharedWith []string `json:"shared_with"`
 	}
 	Readers []struct {
@@ -135,4 +136,27 @@ func TestDestroyReachesFoldersThatWereExported(t *testing.T) {
 	}
 	h.Expect(0, "destroy", "m", "2026.10", "--yes")
 	e2e.Same(h, "left of october", 0, len(holding(h, "of october", h.Data, h.Path("srv"))))
+}
+
+// The clock of this machine and the Date header of the provider say that it is time.
+func TestDestroyAfterByTheNextSync(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t, "m")
+	h.Settings.Manifests = []string{"m\n    destroy_after: 2s"}
+	h.ConfigureWith("retain: 5\nretain_for: 24h")
+	h.Month("m", "2026.09", "of september")
+	h.Sync(0)
+	h.Must(os.Link(h.Path("data/current/m/m.dat"), h.Path("elsewhere")))
+	h.Month("m", "2026.10", "of october")
+	h.Sync(0)
+	e2e.Same(h, "files before", true, len(holding(h, "of september", h.Data)) > 0)
+	h.Eventually("it is destroyed", func() bool {
+		h.Sync(0)
+		return len(holding(h, "of september", h.Data)) == 0
+	})
+	list := destroyed(h)
+	if len(list) != 1 || list[0].Cause != "destroy_after" || list[0].Contents[0].Links != 1 {
+		t.Errorf("%+v", list)
+	}
+	e2e.Same(h, "served", "of october", h.ServedContent("m"))
 }

@@ -47,6 +47,9 @@ type Content struct {
 	SHA256     string   `json:"sha256"` // "" for a part of a file whose SHA-256 is not known
 	Size       int64    `json:"size"`
 	SharedWith []string `json:"shared_with"` // MANIFEST/RELEASE-REVISION of what keeps it; empty when it is gone
+
+	Links int    `json:"links,omitempty"` // hard links of what is gone that syncd did not make, somewhere on the file system
+	Inode uint64 `json:"inode,omitempty"` // of such links
 }
 
 // Reader is a process that can read what it had open until it closes it.
@@ -64,6 +67,16 @@ func (d Destruction) GoneBytes() (sum int64) {
 		}
 	}
 	return sum
+}
+
+// Linked counts the contents that are gone here, and have names elsewhere.
+func (d Destruction) Linked() (count int) {
+	for _, c := range d.Contents {
+		if c.Links > 0 {
+			count++
+		}
+	}
+	return count
 }
 
 // Gone counts the contents that are gone.

@@ -19,6 +19,9 @@ func PrintDestroyed(w io.Writer, d report.DestroyResult) error {
 	}
 	for _, one := range d.Destroyed {
 		fmt.Fprintf(w, "%s %s %s: %s\n", verb, one.Manifest, nameOf(one), goneOf(one))
+		if linked := one.Linked(); linked > 0 {
+			fmt.Fprintf(w, "  another program has made hard links of %d contents: `syncd destroyed --json` has their inodes, `find DIR -xdev -inum N` finds them\n", linked)
+		}
 		for _, r := range one.Readers {
 			fmt.Fprintf(w, "  %s (%d) has files of it open and can read them until it closes them: %s\n", r.Command, r.PID, strings.Join(r.Files[:min(len(r.Files), 3)], " "))
 		}
