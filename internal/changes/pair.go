@@ -138,7 +138,7 @@ func (m *matcher) open(rule Rule) error {
 	m.rows.Format = to.String()
 	m.rows.HeaderChanged = len(m.headers[0]) > 0 && len(m.headers[1]) > 0 &&
 		strings.Join(m.headers[0], "\x00") != strings.Join(m.headers[1], "\x00")
-	seed := newSeed()
+	seed := newSeeds()
 	var keys [2][]int
 	for side := range m.files {
 		if m.files[side].size == 0 {

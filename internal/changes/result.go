@@ -49,7 +49,7 @@ func (m *matcher) resolve(ctx context.Context) error {
 // same share.
 func (m *matcher) resolvePart(ctx context.Context, part int, passes, pass uint64) error {
 	records := uint64(m.spill.parts[part].size/int64(m.spill.record))/passes + 100
-	slots := 1 << bits.Len64(2*records)
+	slots := 1 << bits.Len64(records*3/2)
 	if len(m.table) < slots {
 		m.table = make([]waitingRow, slots)
 	}

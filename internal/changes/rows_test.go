@@ -297,7 +297,7 @@ func count(t *testing.T, before, after []byte) (added, gone int64) {
 		heads[side], ends[side] = text[:min(len(text), sniffed)], len(text) <= sniffed
 	}
 	formats := decide(rule, heads, ends)
-	seed := newSeed()
+	seed := newSeeds()
 	left := map[sum]int64{}
 	for side, text := range texts {
 		r := newReader(content{bytes.NewReader(text), int64(len(text))}, formats[side])

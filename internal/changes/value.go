@@ -5,15 +5,22 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"hash/maphash"
 	"strconv"
 )
 
 // sum is the keyed hash of a row or a key, cut to 128 bits.
 type sum [2]uint64
 
-// seeds begin the text of each hash. They differ from run to run, so that nobody can
-// prepare rows that collide.
+// seedSize is how much of the text of each hash is the seed of the run.
 const seedSize = 16
+
+// seeds differ from run to run, so that nobody can prepare rows that collide. A key needs
+// no hash that withstands more than that.
+type seeds struct {
+	rows [seedSize]byte
+	keys [2]maphash.Seed
+}
 
 // values makes hashes of the rows of one file.
 type values struct {
@@ -27,17 +34,18 @@ type values struct {
 	members []member
 	text    []byte // what is hashed: seed, kind, value
 	spare   []byte
+	keyText []byte
+	seeds   [2]maphash.Seed
 }
 
 // The kinds of values, which never collide.
 const (
 	ofRow byte = iota
 	ofRaw
-	ofKey
 )
 
-func newValues(f, to format, key []int, names []string, seed [seedSize]byte) *values {
-	v := &values{format: f, to: to, key: key, text: bytes.Clone(seed[:])}
+func newValues(f, to format, key []int, names []string, seed seeds) *values {
+	v := &values{format: f, to: to, key: key, text: bytes.Clone(seed.rows[:]), seeds: seed.keys}
 	for _, name := range names {
 		text, _ := v.json.canonical(nil, strconv.AppendQuote(nil, name))
 		v.names = append(v.names, text)
@@ -45,9 +53,10 @@ func newValues(f, to format, key []int, names []string, seed [seedSize]byte) *va
 	return v
 }
 
-func newSeed() (seed [seedSize]byte) {
-	_, _ = rand.Read(seed[:]) // never fails
-	return seed
+func newSeeds() seeds {
+	s := seeds{keys: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+	_, _ = rand.Read(s.rows[:]) // never fails
+	return s
 }
 
 func (v *values) hash(text []byte) sum {
@@ -86,7 +95,7 @@ func (v *values) of(row *row) (value, key sum) {
 	if !found {
 		return value, value
 	}
-	return value, v.hash(v.text)
+	return value, sum{maphash.Bytes(v.seeds[0], v.keyText), maphash.Bytes(v.seeds[1], v.keyText)}
 }
 
 func (v *values) ofRaw(row *row) (value, key sum) {
@@ -136,10 +145,10 @@ func appendField(dst, field []byte, delimiter byte) []byte {
 	return append(dst, '"')
 }
 
-// fieldKey replaces the text by that of the key. It is false if the row lacks a column.
+// fieldKey writes the text of the key. It is false if the row lacks a column.
 func (v *values) fieldKey(row *row) bool {
 	v.fields.split(v.format, row)
-	v.text = append(v.text[:seedSize], ofKey)
+	v.keyText = v.keyText[:0]
 	for _, column := range v.key {
 		if column < 0 || column >= len(v.fields.all) {
 			return false
@@ -150,15 +159,15 @@ func (v *values) fieldKey(row *row) bool {
 }
 
 func (v *values) part(field []byte) {
-	v.text = binary.AppendUvarint(v.text, uint64(len(field)))
-	v.text = append(v.text, field...)
+	v.keyText = binary.AppendUvarint(v.keyText, uint64(len(field)))
+	v.keyText = append(v.keyText, field...)
 }
 
 // jsonKey does the same for a row in canonical form.
 func (v *values) jsonKey(row []byte) bool {
 	v.spare = append(v.spare[:0], row...)
 	row = v.spare
-	v.text = append(v.text[:seedSize], ofKey)
+	v.keyText = v.keyText[:0]
 	v.members = membersOf(v.members[:0], row)
 	for i, column := range v.key {
 		found := false

@@ -34,7 +34,19 @@ type waiting struct {
 	young, old []waitingRow // open addressing; a slot with a zero offset and count is free
 	used       int          // slots of young, with those whose rows have met
 	leave      func(waitingRow) error
+
+	met    int // rows since the last turn that met their partner
+	passes int // rows that leave at once, because hardly any met before
 }
+
+// Files in different orders have partners that are further apart than the tables reach. If
+// fewer than one row in rarely meets its partner, so many times the slots of a table leave
+// at once; then rows wait again, because the files may have come to a part in one order.
+const (
+	rarely   = 8
+	passFor  = 16
+	fullness = 3 // quarters of the slots of a table
+)
 
 // usualTable is the number of slots of a table: 24 MiB for both.
 const usualTable = 1 << 18
@@ -57,6 +69,10 @@ func find(table []waitingRow, row sum) *waitingRow {
 // meet adds a row of one side: 1 for the earlier file, -1 for the later one. met is true
 // when it cancelled a row of the other side, which was at offset.
 func (w *waiting) meet(row, key sum, at int64, side int64) (met bool, offset int64, err error) {
+	if w.passes > 0 {
+		w.passes--
+		return false, 0, w.leave(waitingRow{row: row, key: key, offset: at, count: side})
+	}
 	slot := find(w.young, row)
 	if slot.count == 0 {
 		if old := find(w.old, row); old.count != 0 {
@@ -66,6 +82,7 @@ func (w *waiting) meet(row, key sum, at int64, side int64) (met bool, offset int
 	switch {
 	case slot.count*side < 0:
 		slot.count += side
+		w.met++
 		return true, slot.offset, nil
 	case slot.count != 0:
 		slot.count += side
@@ -75,7 +92,7 @@ func (w *waiting) meet(row, key sum, at int64, side int64) (met bool, offset int
 		w.used++
 	}
 	*slot = waitingRow{row: row, key: key, offset: at, count: side}
-	if w.used*4 >= len(w.young)*3 {
+	if w.used*4 >= len(w.young)*fullness {
 		return false, 0, w.turn()
 	}
 	return false, 0, nil
@@ -86,7 +103,10 @@ func (w *waiting) turn() error {
 	if err := w.drain(w.old, w.leave); err != nil {
 		return err
 	}
-	w.young, w.old, w.used = w.old, w.young, 0
+	if w.met*rarely < w.used {
+		w.passes = passFor * len(w.young)
+	}
+	w.young, w.old, w.used, w.met = w.old, w.young, 0, 0
 	return nil
 }
 
