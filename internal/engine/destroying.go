@@ -6,11 +6,16 @@ import (
 	"slices"
 	"time"
 
-	"syncd/internal/golive"
+	"syncd/internal/golive/destroyer"
 	"syncd/internal/manifest/destruction"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
+
+// destroyer destroys revisions by one configuration.
+func (e *Engine) destroyer(a *active) destroyer.Destroyer {
+	return destroyer.Destroyer{Tree: a.syncer.Tree(), Schedule: &e.destructions}
+}
 
 // DestroyDue destroys what `destroy_after` and the upstream want gone, and goes on with
 // destructions that have begun.
@@ -18,7 +23,7 @@ func (e *Engine) DestroyDue(ctx context.Context) {
 	err := e.work(ctx, func() error {
 		a := e.begin()
 		defer e.finish(a)
-		return golive.Destroyer{Tree: a.syncer.Tree()}.DestroyDue(ctx)
+		return e.destroyer(a).DestroyDue(ctx)
 	})
 	if err != nil && ctx.Err() == nil {
 		e.options.Log.Error().Err(err).Msg("a destruction failed; the next attempt comes within a minute, or with the next sync")
@@ -38,7 +43,7 @@ func (e *Engine) DestroyOnTime(ctx context.Context) {
 
 // destroy does what `syncd destroy` asks for. The bucket follows at once.
 func (e *Engine) destroy(a *active, ctx context.Context, req request.Destroy) (report.DestroyResult, error) {
-	result, err := golive.Destroyer{Tree: a.syncer.Tree()}.Command(ctx, req)
+	result, err := e.destroyer(a).Command(ctx, req)
 	if !req.DryRun && len(result.Destroyed) > 0 {
 		result.Upload = e.uploads.uploadDestroyed(ctx)
 	}
@@ -47,5 +52,5 @@ func (e *Engine) destroy(a *active, ctx context.Context, req request.Destroy) (r
 
 // NextDestruction is when DestroyDue may find something, the zero time for now.
 func (e *Engine) NextDestruction() time.Time {
-	return golive.Destroyer{Tree: e.active.Load().syncer.Tree()}.NextDue()
+	return e.destroyer(e.active.Load()).NextDue()
 }

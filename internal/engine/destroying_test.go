@@ -7,7 +7,6 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/engine/operation"
-	"syncd/internal/golive"
 	"syncd/internal/manifest/expiry"
 	"syncd/internal/report/request"
 )
@@ -19,7 +18,7 @@ func dueAt(t *testing.T, e *Engine, at time.Time) {
 	present := tree.Present
 	tree.Present = func() expiry.Present { return expiry.Present{Clock: at, Header: at, SeenAt: at} }
 	defer func() { tree.Present = present }()
-	must(t, golive.Destroyer{Tree: tree}.DestroyDue(t.Context()))
+	must(t, e.destroyer(e.active.Load()).DestroyDue(t.Context()))
 }
 
 // revisions counts those of a manifest on disk.
@@ -43,7 +42,7 @@ func TestDestroyAfterWaitsForTheVerdictOfAProbe(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	dueAt(t, e, time.Now().Add(24*time.Hour))
-	if why := e.directory.WaitingToDestroy()["one"]; !strings.Contains(why, "a probe that has no verdict yet may go back to it") {
+	if why := e.destructions.Waiting()["one"]; !strings.Contains(why, "a probe that has no verdict yet may go back to it") {
 		t.Errorf("it stays because %q", why)
 	}
 	if n := revisions(e, "one"); n != 2 {

@@ -21,6 +21,7 @@ import (
 	"syncd/internal/disk/fsops"
 	"syncd/internal/engine/operation"
 	"syncd/internal/golive"
+	"syncd/internal/golive/destroyer"
 	"syncd/internal/host/claims"
 	"syncd/internal/host/rate"
 	"syncd/internal/metrics"
@@ -76,6 +77,8 @@ type Engine struct {
 	syncing    claims.Set // manifests that are in a sync
 	shared     *syncer.Shared
 	directory  *golive.Directory
+
+	destructions destroyer.Schedule
 }
 
 // Open locks cfg's data directory, removes what a crash left unfinished and opens
@@ -174,7 +177,7 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 		return err
 	}
 	tree := e.active.Load().syncer.Tree()
-	if err := (golive.Destroyer{Tree: tree}).Continue(context.Background()); err != nil {
+	if err := e.destroyer(e.active.Load()).Continue(context.Background()); err != nil {
 		e.options.Log.Error().Err(err).Msg("a destruction that began is not over; the next start tries again")
 	}
 	if err := tree.CatchUp(); err != nil {

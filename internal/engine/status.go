@@ -33,7 +33,7 @@ func (e *Engine) Status() (report.Status, error) {
 	s, err := readStatus(e.Config(), e.mirror, e.store, e.staging.All(), ages{e.lifespans.All(), e.witness.Present()}, progress)
 	showProbes(&s, e.Config(), e.notes.Trials())
 	for i := range s.Manifests {
-		s.Manifests[i].DestroyWaits = e.directory.WaitingToDestroy()[s.Manifests[i].Name]
+		s.Manifests[i].DestroyWaits = e.destructions.Waiting()[s.Manifests[i].Name]
 	}
 	s.Exports = status.Exports(e.mirror, Exports(e.Config()), e.directory.FailedExports())
 	s.Scrub = status.Scrub(e.Scrub.Progress(), e.Config().Scrub.Schedule.IsSet())

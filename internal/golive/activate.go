@@ -80,7 +80,7 @@ type activation struct {
 }
 
 func (op *activation) Propose(context.Context) (p Proposal, err error) {
-	if err := cmp.Or(op.refresh(), op.isMeant(op.req)); err != nil {
+	if err := cmp.Or(op.RefreshLocked(), op.isMeant(op.req)); err != nil {
 		return p, err
 	}
 	asked := op.req.Trigger != request.TriggerWindow

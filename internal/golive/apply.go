@@ -127,7 +127,7 @@ func (a *application) run(ctx context.Context) (err error) {
 	}
 	a.tree.showManifests(*record, a.outcome)
 	record.News.Trace = tracing.Parent(ctx)
-	return a.op.Recorded(errors.Join(err, a.tree.commit(*record)))
+	return a.op.Recorded(errors.Join(err, a.tree.Commit(*record)))
 }
 
 // publish publishes the change with the views that follow from it, and again without what

@@ -19,7 +19,7 @@ import (
 )
 
 // commit saves a record with the events that follow from what is served and staged now.
-func (t *Tree) commit(r Commit) error {
+func (t *Tree) Commit(r Commit) error {
 	r.News.Staged = t.waitingToGoLive()
 	steps, err := steps{t}.toTell(r)
 	if err != nil {
@@ -119,7 +119,7 @@ func (t *Tree) NotifyDamage(ctx context.Context, damage []mirror.Damage) error {
 		for _, name := range slices.Sorted(maps.Keys(byManifest)) {
 			news.Events = append(news.Events, t.damageEvent(name, byManifest[name]))
 		}
-		return t.commit(Commit{News: news})
+		return t.Commit(Commit{News: news})
 	})
 }
 

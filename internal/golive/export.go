@@ -70,6 +70,11 @@ func (t *Tree) Export(ctx context.Context, o export.Options, takeOver []string) 
 	return t.exporter().follow(ctx, t.Exports, o, takeOver)
 }
 
+// HoldExports waits until no exported folder is written, and keeps that so until release.
+func (d *Directory) HoldExports(ctx context.Context) (release func(), err error) {
+	return d.exports.take(ctx)
+}
+
 // exporter makes folders follow what is served.
 type exporter struct {
 	*exports

@@ -48,7 +48,7 @@ type forget struct {
 }
 
 func (op *forget) Propose(context.Context) (p Proposal, err error) {
-	if err := op.refresh(); err != nil {
+	if err := op.RefreshLocked(); err != nil {
 		return p, err
 	}
 	if p.Change.Remove, err = op.newest.Load().forgettable(op.names); len(p.Change.Remove) > 0 {

@@ -101,7 +101,7 @@ func (t court) noteRefusal(e staging.Revision, err error) {
 		Generation: served.Number, Manifests: []report.ManifestResult{stayResult(served.Records[e.Manifest], e.Manifest, string(e.Release), err)},
 	})
 	refused := t.Problem(event.Refused, e.Manifest, e.Release, err)
-	if err := t.commit(Commit{Changes: store.Changes{History: entry}, News: outbox.News{Events: []event.Event{refused}}}); err != nil {
+	if err := t.Commit(Commit{Changes: store.Changes{History: entry}, News: outbox.News{Events: []event.Event{refused}}}); err != nil {
 		t.Log.Warn().Err(err).Msg("recording the refusal in the history failed")
 	}
 }

@@ -32,7 +32,7 @@ type order struct {
 }
 
 func (op *order) Propose(context.Context) (p Proposal, err error) {
-	if err := op.refresh(); err != nil {
+	if err := op.RefreshLocked(); err != nil {
 		return p, err
 	}
 	targets, err := op.Targets.Choose(op.req.Manifests, false)

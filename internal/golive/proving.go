@@ -88,6 +88,9 @@ func (a trials) went(ids map[string]string) {
 	}
 }
 
+// WaysBack returns the revisions to which a probe without a verdict may go back.
+func WaysBack(t *Tree) []mirror.Record { return court{t}.backs() }
+
 // backs returns the revisions that failed probes go back to.
 func (c court) backs() (records []mirror.Record) {
 	for name, ids := range c.Probes.Backs() {
@@ -297,7 +300,7 @@ func (p Proving) settle(ctx context.Context, served mirror.Record, trial probe.T
 		log := p.Log.Info()
 		if v.Passed { // told first: telling it twice is harmless
 			news := outbox.News{Events: []event.Event{p.Outbox.Proven(served, trial.Previous, current.Number)}}
-			if err := p.commit(Commit{News: news}); err != nil {
+			if err := p.Commit(Commit{News: news}); err != nil {
 				return err
 			}
 		} else {

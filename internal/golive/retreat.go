@@ -34,7 +34,7 @@ type retreat struct {
 }
 
 func (op *retreat) Propose(ctx context.Context) (p Proposal, err error) {
-	if err := op.refresh(); err != nil {
+	if err := op.RefreshLocked(); err != nil {
 		return p, err
 	}
 	current := op.Mirror.Current()

@@ -51,7 +51,7 @@ func (op *rollback) Propose(context.Context) (p Proposal, err error) {
 	if op.targets, err = op.Targets.Choose(op.req.Manifests, false); err != nil {
 		return p, err
 	}
-	if err := op.refresh(); err != nil {
+	if err := op.RefreshLocked(); err != nil {
 		return p, err
 	}
 	goal, err := op.goal()

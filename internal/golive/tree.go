@@ -84,7 +84,6 @@ type Directory struct {
 	running Running
 	room    *room.Room
 	docket  *gate.Docket
-	dues    dues
 	rows    *rows.Docket
 	probing probe.Docket
 	exports exports
@@ -122,6 +121,9 @@ func (d *Directory) Change(ctx context.Context, work func() error) error {
 // Rows returns what compares the rows of revisions.
 func (d *Directory) Rows() *rows.Docket { return d.rows }
 
+// Running returns what runs beside changes of the tree.
+func (d *Directory) Running() Running { return d.running }
+
 // Room returns what decides about the space of the directory.
 func (d *Directory) Room() *room.Room { return d.room }
 
@@ -150,15 +152,15 @@ type Tree struct {
 func New(cfg Config, d *Directory) *Tree {
 	t := &Tree{Config: cfg, Directory: d, Inventory: inventory.New(inventory.Config{
 		Mirror: cfg.Mirror, Store: cfg.Store, Algorithm: cfg.Algorithm, Log: cfg.Log, Damaged: cfg.Metrics.VerifyFailed,
-	}), Destroyed: destroy.NewLedger(cfg.Mirror.Root(), cfg.disk())}
+	}), Destroyed: destroy.NewLedger(cfg.Mirror.Root(), cfg.Disk())}
 	d.newest.Store(t)
 	d.probing.Overtake() // their probes may have changed
 	d.room.Configure(t.RoomConfig())
 	return t
 }
 
-// disk makes changes of the data directory outside of Mirror.
-func (cfg Config) disk() *durable.Disk {
+// Disk makes changes of the data directory outside of Mirror.
+func (cfg Config) Disk() *durable.Disk {
 	return &durable.Disk{Warn: func(text string) { cfg.Log.Warn().Msg(text) }}
 }
 
@@ -179,10 +181,10 @@ func (t *Tree) RoomConfig() room.Config {
 
 // Refresh compares the mirror with the disk, and the permissions with the newest
 // configuration.
-func (t *Tree) Refresh(ctx context.Context) error { return t.Change(ctx, t.refresh) }
+func (t *Tree) Refresh(ctx context.Context) error { return t.Change(ctx, t.RefreshLocked) }
 
-// refresh is Refresh for a caller that has the turn.
-func (t *Tree) refresh() error {
+// RefreshLocked is Refresh for a caller that has the turn.
+func (t *Tree) RefreshLocked() error {
 	if err := t.Mirror.Refresh(); err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (t aging) withdrawable() (names []string) {
 type withdrawal struct{ command }
 
 func (op *withdrawal) Propose(context.Context) (p Proposal, err error) {
-	if err := op.refresh(); err != nil {
+	if err := op.RefreshLocked(); err != nil {
 		return p, err
 	}
 	t := aging{op.newest.Load()}

@@ -14,6 +14,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/golive"
+	"syncd/internal/golive/destroyer"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/expiry"
 	"syncd/internal/mirror"
@@ -24,7 +25,9 @@ import (
 )
 
 // destroyer destroys what the world's tree has.
-func (w *world) destroyer() golive.Destroyer { return golive.Destroyer{Tree: w.syncer.Tree()} }
+func (w *world) destroyer() destroyer.Destroyer {
+	return destroyer.Destroyer{Tree: w.syncer.Tree(), Schedule: &w.destructions}
+}
 
 // destroyNow destroys one revision, and expects it to work.
 func (w *world) destroyNow(name, id string) destroy.Destruction {
@@ -282,7 +285,7 @@ func TestDestroyAfterNeedsTwoWitnesses(t *testing.T) {
 		if isGone := len(w.holding(w.dir, september...)) == 0; isGone != row.gone {
 			t.Errorf("%s: gone: %t", row.name, isGone)
 		}
-		if waits := w.syncer.Tree().WaitingToDestroy()["data"]; (waits == "") != (row.waits == "") || !strings.Contains(waits, row.waits) {
+		if waits := w.destructions.Waiting()["data"]; (waits == "") != (row.waits == "") || !strings.Contains(waits, row.waits) {
 			t.Errorf("%s: it waits because %q", row.name, waits)
 		}
 	}

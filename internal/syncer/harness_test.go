@@ -28,6 +28,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/fetcher"
 	"syncd/internal/golive"
+	"syncd/internal/golive/destroyer"
 	"syncd/internal/hooks/event"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/host/command"
@@ -68,7 +69,9 @@ type world struct {
 	source   config.Source
 	cfg      syncer.Config // what the next open or configure begins with
 	dir      string
-	present  *expiry.Present // what clock and provider say; nil for this machine's clock
+
+	destructions destroyer.Schedule
+	present      *expiry.Present // what clock and provider say; nil for this machine's clock
 
 	registry *prometheus.Registry
 	progress *progress.Tracker

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"syncd/internal/golive"
+	"syncd/internal/golive/destroyer"
 	"syncd/internal/manifest/destruction"
 	"syncd/internal/mirror/destroy"
 )
@@ -18,11 +18,11 @@ func (r *run) obey(ctx context.Context) {
 		if told == nil || told.Source != r.cfg.Source || ctx.Err() != nil {
 			continue
 		}
-		destroyer := golive.Destroyer{Tree: r.tree}
-		orders := slices.DeleteFunc(destroy.Ordered(r.cfg.Mirror, j.target.Name, *told), destroyer.IsWayBack)
+		by := destroyer.Destroyer{Tree: r.tree}
+		orders := slices.DeleteFunc(destroy.Ordered(r.cfg.Mirror, j.target.Name, *told), by.IsWayBack)
 		orders = append(orders, r.fragments(j, *told)...)
 		for _, o := range orders {
-			if _, err := destroyer.Destroy(ctx, o); err != nil {
+			if _, err := by.Destroy(ctx, o); err != nil {
 				r.cfg.Log.Error().Ctx(ctx).Err(err).Str("manifest", o.Manifest).Str("release", string(o.Release)).Str("revision", o.Revision).
 					Msg("destroying what the publisher destroyed failed; the next sync tries again")
 			}

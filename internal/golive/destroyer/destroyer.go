@@ -1,4 +1,4 @@
-package golive
+package destroyer
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"syncd/internal/fetcher"
+	"syncd/internal/golive"
 	"syncd/internal/hooks/event"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest"
@@ -17,9 +18,20 @@ import (
 	"syncd/internal/store"
 )
 
-// Destroyer destroys revisions of a Tree. It changes nothing that is served. Safe for
+// Destroyer destroys revisions of a tree. It changes nothing that is served. Safe for
 // concurrent use.
-type Destroyer struct{ *Tree }
+type Destroyer struct {
+	*golive.Tree
+
+	Schedule *Schedule // nil for one that destroys only what it is told to
+}
+
+// IsWayBack is true for a revision that a probe without a verdict may go back to. Only an
+// operator's command destroys it: else a publisher that replaces a release with a broken one
+// could take away what to go back to.
+func (d Destroyer) IsWayBack(o destroy.Order) bool {
+	return slices.ContainsFunc(golive.WaysBack(d.Tree), func(r mirror.Record) bool { return r.Manifest == o.Manifest && r.ID() == o.ID() })
+}
 
 // Destroy destroys one revision, or the fragments of a release that was never complete, and
 // returns its record. The error is *destroy.ServedError for what readers see. After another
@@ -29,7 +41,7 @@ func (d Destroyer) Destroy(ctx context.Context, o destroy.Order) (done destroy.D
 	d.Export(ctx, export.Options{}, nil) // so that no folder shows the revision
 	var note destroy.Note
 	err = d.Change(ctx, func() error {
-		if err := d.refresh(); err != nil {
+		if err := d.RefreshLocked(); err != nil {
 			return err
 		}
 		if err := destroy.CheckServed(d.Mirror.Current(), o); err != nil {
@@ -95,7 +107,7 @@ func (d Destroyer) fragments(o destroy.Order) (note destroy.Note, err error) {
 	if err != nil {
 		return note, err
 	}
-	d.running.Planned(planned)
+	d.Running().Planned(planned)
 	note = destroy.NewNote(o, mirror.Record{}, time.Now())
 	isPlanned := false
 	for _, w := range planned[o.Manifest] {
@@ -138,10 +150,10 @@ func objectOf(w store.Planned) (id manifest.ObjectID, named bool) {
 
 // finish takes the steps after the note is durable. Each of them can be repeated.
 func (d Destroyer) finish(ctx context.Context, n destroy.Note) (done destroy.Destruction, err error) {
-	if err := d.running.Abandon(ctx, n.Manifest, n.Release, n.Expected); err != nil {
+	if err := d.Running().Abandon(ctx, n.Manifest, n.Release, n.Expected); err != nil {
 		return done, err
 	}
-	release, err := d.exports.take(ctx) // first: copies to another file system take long
+	release, err := d.HoldExports(ctx) // first: copies to another file system take long
 	if err != nil {
 		return done, err
 	}
@@ -188,7 +200,7 @@ func (d Destroyer) finish(ctx context.Context, n destroy.Note) (done destroy.Des
 // tells it twice and not never.
 func (d Destroyer) tell(n destroy.Note) error {
 	gone := mirror.Record{Manifest: n.Manifest, Release: n.Release, Revision: n.Revision}
-	return d.commit(Commit{News: outbox.News{Events: []event.Event{d.Outbox.Destroyed(gone, d.Mirror.Current().Number, string(n.Cause))}}})
+	return d.Tree.Commit(golive.Commit{News: outbox.News{Events: []event.Event{d.Outbox.Destroyed(gone, d.Mirror.Current().Number, string(n.Cause))}}})
 }
 
 // remove takes a revision off the disk. The caller has the turn.
@@ -205,10 +217,10 @@ func (d Destroyer) remove(ctx context.Context, n destroy.Note) (destroy.Note, er
 	if err := destroy.Hide(d.Mirror, o); err != nil {
 		return n, err
 	}
-	if err := d.room.PruneAll(ctx, mirror.Record{Manifest: o.Manifest, Release: o.Release, Revision: o.Revision}.Key()); err != nil {
+	if err := d.Room().PruneAll(ctx, mirror.Record{Manifest: o.Manifest, Release: o.Release, Revision: o.Revision}.Key()); err != nil {
 		return n, err
 	}
-	if err := destroy.Sync(d.Mirror, d.disk(), n); err != nil {
+	if err := destroy.Sync(d.Mirror, d.Disk(), n); err != nil {
 		return n, err
 	}
 	kept, err := d.kept()
@@ -234,10 +246,10 @@ func (d Destroyer) checkExports(n destroy.Note) error {
 // configuration. One of these that is not mounted cannot be reached any more.
 func (d Destroyer) purgeExports(ctx context.Context, n destroy.Note) (err error) {
 	for _, target := range d.Exports {
-		err = errors.Join(err, export.CheckShows(target, gone(n)), export.Purge(ctx, d.disk(), target, gone(n), false))
+		err = errors.Join(err, export.CheckShows(target, gone(n)), export.Purge(ctx, d.Disk(), target, gone(n), false))
 	}
 	for _, target := range export.Former(d.Mirror.Dir(), d.Exports) {
-		if failed := export.Purge(ctx, d.disk(), target, gone(n), true); failed != nil {
+		if failed := export.Purge(ctx, d.Disk(), target, gone(n), true); failed != nil {
 			d.Log.Warn().Err(failed).Str("export", target.Path).Msg("a folder that left the configuration may still have what was destroyed")
 		}
 	}
@@ -295,7 +307,7 @@ func (d Destroyer) kept() (map[string][]manifest.ObjectID, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.running.Planned(planned)
+	d.Running().Planned(planned)
 	for name, wanted := range planned {
 		for _, w := range wanted {
 			id, named := objectOf(w)

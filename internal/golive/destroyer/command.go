@@ -1,4 +1,4 @@
-package golive
+package destroyer
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func (d Destroyer) Command(ctx context.Context, req request.Destroy) (result rep
 	result = report.DestroyResult{DryRun: req.DryRun, Destroyed: []destroy.Destruction{}, Notes: []string{}}
 	var orders []destroy.Order
 	err = d.Change(ctx, func() error {
-		if err := d.refresh(); err != nil {
+		if err := d.RefreshLocked(); err != nil {
 			return err
 		}
 		for _, release := range slices.Compact(slices.Sorted(slices.Values(req.Releases))) {

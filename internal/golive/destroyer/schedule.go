@@ -1,4 +1,4 @@
-package golive
+package destroyer
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"syncd/internal/golive"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/destroy"
 	"syncd/internal/report"
@@ -23,12 +24,13 @@ type Due struct {
 	At time.Time
 }
 
-// dues is what is known of the next destruction by `destroy_after`. Safe for concurrent use.
-type dues struct {
+// Schedule is what is known of the next destruction by `destroy_after`. All Destroyers of a
+// data directory share it. The zero value is ready; safe for concurrent use.
+type Schedule struct {
 	mu      sync.Mutex // guards what follows
 	next    time.Time  // when to look again; zero for now
 	seen    string     // what was served and staged at the last look
-	tree    *Tree      // of the last look
+	tree    *golive.Tree
 	waiting map[string]string
 }
 
@@ -36,23 +38,23 @@ type dues struct {
 // sync brings a header, and looks by itself.
 const unprovenPause = time.Minute
 
-// WaitingToDestroy says of manifests why what is due is not destroyed.
-func (d *Directory) WaitingToDestroy() map[string]string {
-	d.dues.mu.Lock()
-	defer d.dues.mu.Unlock()
-	return d.dues.waiting
+// Waiting says of manifests why what is due is not destroyed.
+func (s *Schedule) Waiting() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting
 }
 
 // NextDue is when DestroyDue may find something: when the next revision falls due, and at once
 // (the zero time) after a change of what is served, staged or configured.
 func (d Destroyer) NextDue() time.Time {
 	seen := d.state()
-	d.dues.mu.Lock()
-	defer d.dues.mu.Unlock()
-	if d.dues.seen != seen || d.dues.tree != d.Tree {
+	d.Schedule.mu.Lock()
+	defer d.Schedule.mu.Unlock()
+	if d.Schedule.seen != seen || d.Schedule.tree != d.Tree {
 		return time.Time{}
 	}
-	return d.dues.next
+	return d.Schedule.next
 }
 
 // state is equal as long as the same is served and staged.
@@ -92,14 +94,14 @@ func (d Destroyer) DestroyDue(ctx context.Context) error {
 		}
 		next = earlier(next, now.Add(unprovenPause))
 	}
-	d.dues.mu.Lock()
-	defer d.dues.mu.Unlock()
+	d.Schedule.mu.Lock()
+	defer d.Schedule.mu.Unlock()
 	for name, text := range waiting {
-		if d.dues.waiting[name] == "" {
+		if d.Schedule.waiting[name] == "" {
 			d.Log.Warn().Ctx(ctx).Str("manifest", name).Msg("a destruction is overdue: " + text)
 		}
 	}
-	d.dues.next, d.dues.seen, d.dues.tree, d.dues.waiting = next, seen, d.Tree, waiting
+	d.Schedule.next, d.Schedule.seen, d.Schedule.tree, d.Schedule.waiting = next, seen, d.Tree, waiting
 	return failed
 }
 
@@ -143,7 +145,7 @@ func (d Destroyer) Dues(ctx context.Context) (all []Due, err error) {
 	return all, nil
 }
 
-func (d Destroyer) duesOf(t Target, state store.Manifest) (all []Due, err error) {
+func (d Destroyer) duesOf(t golive.Target, state store.Manifest) (all []Due, err error) {
 	if told := state.Destruction; told != nil && told.Source != d.Source { // this host follows another one now
 		state.Destruction = nil
 	}
@@ -161,7 +163,7 @@ func (d Destroyer) duesOf(t Target, state store.Manifest) (all []Due, err error)
 	for _, r := range records {
 		after, cause := destroyAfter(t, state, r)
 		o := destroy.Order{Manifest: t.Name, Release: r.Release, Revision: r.Revision, Cause: cause}
-		if after > 0 && destroy.CheckServed(d.Mirror.Current(), o) == nil && !d.IsWayBack(o) {
+		if after > 0 && destroy.CheckServed(d.Mirror.Current(), o) == nil {
 			all = append(all, Due{o, d.leftAt(r, records).Add(after)})
 		}
 	}
@@ -170,7 +172,7 @@ func (d Destroyer) duesOf(t Target, state store.Manifest) (all []Due, err error)
 
 // destroyAfter is how long after it was served a revision goes: the shorter of what the
 // configuration and the upstream that it came from say.
-func destroyAfter(t Target, state store.Manifest, r mirror.Record) (after time.Duration, cause destroy.Cause) {
+func destroyAfter(t golive.Target, state store.Manifest, r mirror.Record) (after time.Duration, cause destroy.Cause) {
 	after, cause = t.DestroyAfter, destroy.DestroyAfter
 	if told := state.Destruction; told != nil && destroy.Obeys(*told, r) && told.Seconds > 0 && (after == 0 || told.After() < after) {
 		after, cause = told.After(), destroy.Publisher

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package golive
+package destroyer
 
 import (
 	"syncd/internal/mirror"

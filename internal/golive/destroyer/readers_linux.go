@@ -1,4 +1,4 @@
-package golive
+package destroyer
 
 import (
 	"syncd/internal/mirror"
