@@ -253,3 +253,33 @@ func TestWithoutCloseRangeACommandInheritsNoDescriptor(t *testing.T) {
 		t.Error("a command inherits the descriptor")
 	}
 }
+
+// Where the caller and the supervisor are killed at once, such as for want of memory, nobody
+// else ends the command.
+func TestTheKernelEndsACommandWithItsSupervisor(t *testing.T) {
+	dir := t.TempDir()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- shell(`echo $PPID $$ >"$1/new"; mv "$1/new" "$1/ready"; exec sleep 1000`, dir).Run(context.WithoutCancel(t.Context()))
+	}()
+	wantFile(t, filepath.Join(dir, "ready"))
+	text, err := os.ReadFile(filepath.Join(dir, "ready"))
+	must(t, err)
+	var supervisor, pid int
+	_, err = fmt.Sscan(string(text), &supervisor, &pid)
+	must(t, err)
+	supervisors.mu.Lock() // this process does not look for orphans meanwhile
+	err = syscall.Kill(supervisor, syscall.SIGKILL)
+	isOver := false
+	for deadline := time.Now().Add(time.Minute); err == nil && !isOver && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		stat, readErr := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		isOver = readErr != nil || strings.Contains(string(stat), ") Z ")
+	}
+	supervisors.mu.Unlock()
+	if err != nil || !isOver {
+		t.Errorf("the command goes on, %v", err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("a killed supervisor went unnoticed")
+	}
+}
