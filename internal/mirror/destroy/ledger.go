@@ -1,6 +1,7 @@
 package destroy
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -27,7 +28,24 @@ const (
 	maxBytes = 256 << 20
 	// maxNote bounds one note. A longer file is another program's.
 	maxNote = 128 << 20
+	// maxParts bounds the values of one note, which take more memory than text: 1,000,000
+	// contents and digests have less. Commas count them.
+	maxParts = 8_000_000
 )
+
+// bounded ends the text of a note that has too many values.
+type bounded struct {
+	text  io.Reader
+	parts int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.text.Read(p)
+	if b.parts += bytes.Count(p[:n], []byte(",")); b.parts > maxParts {
+		return 0, errors.New("it is longer than any that syncd writes")
+	}
+	return n, err
+}
 
 // Ledger keeps the notes of a data directory, one file each, apart from the state database:
 // losing that loses none. Reading is safe for concurrent use; the caller makes one change at
@@ -196,7 +214,7 @@ func (l *Ledger) read(file string) (n Note, err error) {
 		return n, err
 	}
 	defer f.Close()
-	if err := json.NewDecoder(io.LimitReader(f, maxNote)).Decode(&n); err != nil {
+	if err := json.NewDecoder(&bounded{text: io.LimitReader(f, maxNote)}).Decode(&n); err != nil {
 		return n, fmt.Errorf("%s is no record of a destruction: move it away: %w", f.Name(), err)
 	}
 	if n.Manifest != filepath.Dir(file) {
