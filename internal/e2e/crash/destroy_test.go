@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -266,6 +267,9 @@ func (d *destruction) holding(contents [][]byte) (names []string) {
 	d.Helper()
 	for _, folder := range []string{d.Data, d.Path("srv")} {
 		d.Must(filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) { // there is no exported folder
+				return nil
+			}
 			if err != nil || !entry.Type().IsRegular() {
 				return err
 			}
