@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -91,4 +93,20 @@ func TestWhatWasFetchedAgainIsDueAfterThat(t *testing.T) {
 	if n := revisions(e, "one"); n != 1 {
 		t.Errorf("%d revisions, an hour after it came back", n)
 	}
+}
+
+// A consumer that does not work may quote the data.
+func TestWhatAConsumerSaidIsDestroyedWithTheData(t *testing.T) {
+	c, e := one(t)
+	syncOf(t, e)
+	notes := filepath.Join(c.cfg.DataDir, "state/probes/one")
+	if text, err := os.ReadFile(notes); err != nil || !strings.Contains(string(text), "serving one 2026.10") {
+		t.Fatalf("no answer in %s, %v", text, err)
+	}
+	_, err := operation.Destroy.Do(t.Context(), e.Operations(), request.Destroy{Manifest: "one", Releases: []string{"2026.10"}})
+	must(t, err)
+	if text, err := os.ReadFile(notes); err != nil || strings.Contains(string(text), "serving one 2026.10") {
+		t.Errorf("%s, %v", text, err)
+	}
+	c.wants("the destroyed release", "2026.09 unchanged ", outcome(syncOf(t, e), "one"))
 }

@@ -214,6 +214,9 @@ func (d Destroyer) remove(ctx context.Context, n destroy.Note) (destroy.Note, er
 			return n, err
 		}
 	}
+	if err := d.Probes.Destroy(n.Manifest, o.ID()); err != nil {
+		return n, err
+	}
 	if err := destroy.Hide(d.Mirror, o); err != nil {
 		return n, err
 	}

@@ -238,6 +238,27 @@ func (n *Notes) update(name, id string, change func(*Trial)) error {
 	})
 }
 
+// errDestroyed stands in the place of what a consumer said about destroyed data.
+const errDestroyed = "the probe failed; its answer was destroyed with the data"
+
+// Destroy drops what consumers have said about a revision that is not served: their answers
+// may quote the data.
+func (n *Notes) Destroy(name, id string) error {
+	return n.change(name, func(trials []Trial) []Trial {
+		trials = slices.DeleteFunc(trials, func(t Trial) bool { return t.ID() == id })
+		for i := range trials {
+			undone := slices.Clone(trials[i].Undone)
+			for j, u := range undone {
+				if u.ID() == id {
+					undone[j] = Undone{Release: u.Release, Revision: u.Revision, Error: errDestroyed}
+				}
+			}
+			trials[i].Undone = undone
+		}
+		return trials
+	})
+}
+
 // Forget drops the trials of a manifest.
 func (n *Notes) Forget(name string) error {
 	return n.change(name, func([]Trial) []Trial { return nil })
