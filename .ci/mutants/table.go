@@ -33,6 +33,8 @@ var mutants = []mutant{
 	{"expired data goes live", `(if r\.ID\(\) == served\.ID\(\) \|\| )!t\.Present\(\)\.IsPast\(day\)`, "${1}true || !t.Present().IsPast(day)", "syncer", "Expired"},
 	{"a wrong clock withdraws", `(return !end\.IsZero\(\) )&& p\.HasHeader\(\) && !p\.Header\.Before\(end\) &&`, "${1}&&", "expiry syncer", "Past|WrongClock"},
 
+	{"a swap loses its probe", `tried, err := trials\{a\}\.begin\(\)`, "tried, err := map[string]string{}, error(nil)", "engine", "BreaksTheConsumer"},
+
 	// Buckets.
 	{"a new generation names a lost object", `(s\.generation == generation) && time\.Since\(s\.at\) < recheck`, "${1} && recheck > 0", "publisher", "Lost"},
 	{"an ended epoch is followed", `cmp\.Or\(cmp\.Compare\(g\.Epoch, saved\.Epoch\), `, "cmp.Or(", "syncer|source syncer", "Epoch"},

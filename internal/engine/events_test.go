@@ -150,6 +150,8 @@ func TestEveryEventHasTheFieldsOfTheTable(t *testing.T) {
 	must(t, e.Configure(&manual))
 	w.publish("one", "2026.12", "december")
 	sync(false) // staged
+	_, err = operation.Destroy.Do(context.Background(), e.Operations(), request.Destroy{Manifest: "one", Releases: []string{"2026.10"}})
+	must(t, err)
 	e.Hooks.Rest(context.Background())
 
 	if got := len(r.events(string(event.Retrying))); got != 1 {
