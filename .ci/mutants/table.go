@@ -18,6 +18,8 @@ var mutants = []mutant{
 	{"min_keep_ratio is ignored", `float64\(([\w.]+)\) < ([\w.]+)\.MinKeepRatio`, "float64($1) < 0*$2.MinKeepRatio", "syncer|source syncer", "Refus|Shrink|Keep|Guard"},
 	{"min_bytes_ratio is ignored", `(float64\(\w+\) >= )((?:\w+\.MinBytesRatio|ratio)\*float64)`, "${1}0*${2}", "syncer", "Refus|Shrink|Size|Bytes|Guard"},
 	{"an emptied file is accepted", `(isEmpty := )f\.Expected\.IsOfNothing\(\)`, "${1}false", "syncer", "Refus|Shr"},
+	{"max_rows_gone is ignored", `if loss\.Share\(\) > r\.MaxGone \{`, "if false {", "syncer", "LostRows"},
+	{"rows count once", `(case slot\.count != 0:\n\t\tslot\.count) \+= side`, "${1} = side", "changes", "Rows"},
 	{"an empty list is accepted", `if ([\w.]+) == 0 \{(\n\t\treturn (?:\w+, )?refusal\.New\(refusal\.Empty)`, "if $1 < 0 {$2", "syncer", "Refus|Empty"},
 	{"a downgrade is accepted", `(== manifest\.Latest (?:&& j\.served )?&& )(\w+\.\w+\.Release\.Newer\()`, "${1}false && ${2}", "syncer", "Refus|Downgrade|Older"},
 	{"clashing paths are accepted", `if err := \w+\.CheckPaths\(\); err != nil`, "if err := error(nil); err != nil", "syncer", "Refus|Clash|Hostile"},
