@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"syncd/internal/changes"
 	"syncd/internal/daemon/signals"
 	"syncd/internal/emulator"
 	"syncd/internal/report"
@@ -207,6 +208,21 @@ func TestPageShowsTheLastErrorDuringASync(t *testing.T) {
 	s.status.Manifests[0].Error = "status 503"
 	if body := ask(handlerOf(s), "GET", "/", "").Body.String(); !strings.Contains(body, `The last sync failed.</strong> <span class="quoted">status 503`) {
 		t.Errorf("the error is missing in\n%s", body)
+	}
+}
+
+func TestPageShowsWhatChanged(t *testing.T) {
+	s := *scenes()["staged"]
+	s.status.Manifests = slices.Clone(s.status.Manifests)
+	m := &s.status.Manifests[slices.IndexFunc(s.status.Manifests, func(m report.ManifestStatus) bool { return m.Staged != nil })]
+	staged := *m.Staged
+	staged.Changes = &changes.Summary{Files: changes.FileCounts{Moved: 2}}
+	m.Staged, m.Changes = &staged, &changes.Summary{Files: changes.FileCounts{Changed: 1}, Rows: &changes.RowCounts{Added: 1614, Gone: 640, Changed: 1}}
+	body := ask(handlerOf(&s), "GET", "/", "").Body.String()
+	for _, want := range []string{"<dd>1 file changed, 1,614 rows added, 640 rows gone, 1 row changed</dd>", "<dt>Changes when live</dt><dd>2 files moved</dd>"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page lacks %s", want)
+		}
 	}
 }
 
