@@ -16,10 +16,10 @@ const (
 func (d *Daemon) destroyDue(ctx context.Context) {
 	for {
 		now := time.Now()
-		next := d.engine.NextDestruction()
+		next := d.engine.Destruction.Next()
 		if !next.After(now) {
-			d.engine.DestroyOnTime(ctx)
-			next = d.engine.NextDestruction()
+			d.engine.Destruction.OnTime(ctx)
+			next = d.engine.Destruction.Next()
 		}
 		select {
 		case <-ctx.Done():

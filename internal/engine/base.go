@@ -15,6 +15,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/disk/flock"
 	"syncd/internal/disk/fsops"
+	"syncd/internal/engine/orders"
 	"syncd/internal/golive/probe"
 	"syncd/internal/host/clock"
 	"syncd/internal/metrics"
@@ -38,7 +39,7 @@ type base struct {
 	metrics   *metrics.Metrics
 	running   *semaphore.Weighted // of maxWork; one for each piece of work
 	active    atomic.Pointer[active]
-	orders    *orders
+	orders    *orders.Orders
 	users     sync.Mutex // guards the users of each active
 }
 

@@ -20,7 +20,7 @@ func dueAt(t *testing.T, e *Engine, at time.Time) {
 	present := tree.Present
 	tree.Present = func() expiry.Present { return expiry.Present{Clock: at, Header: at, SeenAt: at} }
 	defer func() { tree.Present = present }()
-	must(t, e.destroyer(e.active.Load()).DestroyDue(t.Context()))
+	must(t, e.Destruction.by(e.active.Load()).DestroyDue(t.Context()))
 }
 
 // revisions counts those of a manifest on disk.

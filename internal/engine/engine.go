@@ -62,6 +62,8 @@ type Engine struct {
 	Followers *Followers
 	Probes    *Probes
 
+	Destruction Destruction
+
 	configuring sync.Mutex // held while a configuration is put in force
 
 	operations *operation.Table
@@ -109,7 +111,7 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 }
 
 func newEngine(b *base) *Engine {
-	b.orders = newOrders(b)
+	b.orders = ordersOf(b)
 	e := &Engine{base: b, bandwidth: rate.NewBudget(rate.Timetable{})}
 	e.silence = &silence{base: b, progress: &e.progress}
 	e.Hooks, e.Scrub, e.Followers = &Hooks{base: b}, newScrub(e), &Followers{base: b}
@@ -117,6 +119,7 @@ func newEngine(b *base) *Engine {
 	e.Ages = &Ages{base: b, engine: e}
 	e.retries = &retries{hooks: e.Hooks, progress: &e.progress}
 	e.uploads = uploads{b, e.Scrub.rate}
+	e.Destruction = Destruction{e}
 	e.shared = syncer.NewShared()
 	e.directory = golive.NewDirectory(e.mayChange, e.shared)
 	e.series = metricSet{base: b, directory: e.directory}
@@ -177,7 +180,7 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 		return err
 	}
 	tree := e.active.Load().syncer.Tree()
-	if err := e.destroyer(e.active.Load()).Continue(context.Background()); err != nil {
+	if err := e.Destruction.by(e.active.Load()).Continue(context.Background()); err != nil {
 		e.options.Log.Error().Err(err).Msg("a destruction that began is not over; the next start tries again")
 	}
 	if err := tree.CatchUp(); err != nil {

@@ -8,11 +8,11 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/downstream/catalog"
 	"syncd/internal/downstream/rings"
+	"syncd/internal/engine/orders"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/destruction"
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
-	"syncd/internal/mirror/destroy"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/report/status"
@@ -48,7 +48,7 @@ func (f *Followers) needed() (revisions []*catalog.Revision) {
 }
 
 // Order is what followers must destroy of a manifest.
-func (f *Followers) Order(name string) destruction.Order { return f.orders.of(name) }
+func (f *Followers) Order(name string) destruction.Order { return f.orders.Of(name) }
 
 // Fleet is what is known of the followers; nil without serve.
 func (f *Followers) Fleet() *rings.Fleet { return f.fleet }
@@ -130,7 +130,7 @@ func (f *Followers) shown() (shown metrics.Fleet) {
 // servedReleases is the catalog as a fleet needs it.
 type servedReleases struct {
 	catalog *catalog.Catalog
-	orders  *orders
+	orders  *orders.Orders
 }
 
 func (p servedReleases) Manifests() []string { return p.catalog.Snapshot().Names() }
@@ -143,7 +143,7 @@ func (p servedReleases) Served(name string) (string, []rings.Served) {
 	return name, revisions
 }
 
-func (p servedReleases) Destroyed() map[string][]destruction.Gone { return p.orders.gone() }
+func (p servedReleases) Destroyed() map[string][]destruction.Gone { return p.orders.Gone() }
 
 // servedNow is a catalog of what `current` shows, when no engine is running.
 type servedNow struct{ mirror *mirror.Mirror }
@@ -158,10 +158,4 @@ func (c servedNow) Served(name string) (string, []rings.Served) {
 	return name, []rings.Served{{Version: rings.Version{Release: record.Release, Revision: record.Revision}, LiveAt: record.PublishedAt}}
 }
 
-func (c servedNow) Destroyed() map[string][]destruction.Gone {
-	gone, public := map[string][]destruction.Gone{}, destroy.NewPublic(c.mirror)
-	for _, name := range c.mirror.Current().Names() {
-		gone[name] = public.Gone(name)
-	}
-	return gone
-}
+func (c servedNow) Destroyed() map[string][]destruction.Gone { return orders.Gone(c.mirror) }

@@ -28,7 +28,7 @@ func (e *Engine) newOperations() *operation.Table {
 		operation.Probe.By(working(e, e.Probes.ask)),
 		operation.Order.By(working(e, uploading(e, onTree((*golive.Tree).Order)))),
 		operation.Forget.By(working(e, uploading(e, onTree((*golive.Tree).Forget)))),
-		operation.Destroy.By(working(e, e.destroy)),
+		operation.Destroy.By(working(e, e.Destruction.command)),
 		operation.Repair.By(working(e, onSyncer((*syncer.Syncer).Repair))),
 		operation.Adopt.By(working(e, onSyncer((*syncer.Syncer).Adopt))),
 		operation.Upload.By(e.uploads.uploadNow),

@@ -60,7 +60,7 @@ func (u uploads) prepare(cfg *config.Config) (*uploader, error) {
 	known := u.lastUpload(outcomes.place)
 	p, err := publisher.New(publisher.Config{
 		Place: place, Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: withheld{u.mirror, u.notes}, Objects: u.mirror.Objects, Observer: u.metrics, Revision: u.mirror.Records.Revision, Memory: u.store, Keep: outcomes.keep, KeepCollection: outcomes.keepCollection, MustCollect: u.lastUpload(outcomes.place).CollectionError != "", Log: u.options.Log,
-		Configured: func(name string) bool { return u.Config().Has(name) }, Order: u.orders.of, Version: u.options.Version, Recheck: cfg.RecheckInterval,
+		Configured: func(name string) bool { return u.Config().Has(name) }, Order: u.orders.Of, Version: u.options.Version, Recheck: cfg.RecheckInterval,
 		Past: publisher.Past{Epoch: known.Epoch, Generation: known.Generation, Wrote: !known.PublishedAt.IsZero()},
 	})
 	return &uploader{p, settings, retries}, err

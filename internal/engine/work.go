@@ -52,7 +52,7 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 		return result, err
 	}
 	e.Ages.Expire(ctx).addTo(&result)
-	e.DestroyDue(ctx)
+	e.Destruction.Due(ctx)
 	if err == nil {
 		result.Upload = e.uploads.upload(ctx)
 	}
