@@ -77,6 +77,7 @@ syncd_bandwidth_limit_bytes_per_second 1024
 syncd_config_last_reload_successful 0
 syncd_cool_down_until_timestamp_seconds 9.5
 syncd_damaged_objects 2
+syncd_destroyed_bytes_total{manifest="one"} 0
 syncd_disk_forecast_bytes{manifest="one"} 40
 syncd_disk_free_bytes 5e+09
 syncd_disk_needed_bytes{manifest="one"} 30
