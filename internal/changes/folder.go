@@ -3,6 +3,7 @@ package changes
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -60,7 +61,7 @@ func digest(ctx context.Context, name string) (id manifest.ObjectID, size int64,
 		n, err := file.Read(buffer)
 		hash.Write(buffer[:n])
 		size += int64(n)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return manifest.ObjectID(hash.Sum(nil)), size, nil
 		}
 		if err != nil {
