@@ -265,13 +265,13 @@ func (j *jsonText) string(dst []byte) []byte {
 		if n < 0 {
 			break
 		}
-		if e := bytes.IndexByte(rest[:n], '\\'); e < 0 {
+		e := bytes.IndexByte(rest[:n], '\\')
+		if e < 0 {
 			j.at += n + 1
 			return append(append(dst, rest[:n]...), '"')
-		} else {
-			dst = append(dst, rest[:e]...)
-			j.at += e
 		}
+		dst = append(dst, rest[:e]...)
+		j.at += e
 		if dst = j.escape(dst); j.failed {
 			return dst
 		}

@@ -187,7 +187,7 @@ func (m *matcher) read(ctx context.Context) error {
 		}
 	}
 	m.waiting = newWaiting(slots, m.leave)
-	comparable := m.formats[0].form == m.formats[1].form && m.formats[0].delimiter == m.formats[1].delimiter
+	isAlike := m.formats[0].form == m.formats[1].form && m.formats[0].delimiter == m.formats[1].delimiter
 	var next [2]*row
 	alone := [2]int64{} // the offset up to which a file is read alone
 	for {
@@ -210,7 +210,7 @@ func (m *matcher) read(ctx context.Context) error {
 		switch {
 		case a == nil && b == nil:
 			return nil
-		case a != nil && b != nil && comparable && a.long == nil && b.long == nil && a.raw == b.raw && bytes.Equal(a.text, b.text):
+		case a != nil && b != nil && isAlike && a.long == nil && b.long == nil && a.raw == b.raw && bytes.Equal(a.text, b.text):
 			next = [2]*row{}
 			continue
 		}

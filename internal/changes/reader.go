@@ -305,13 +305,14 @@ func (r *reader) element() (bool, error) {
 		if !ok || err != nil {
 			return false, err
 		}
-		if c == '[' && !r.begun {
-			r.begun = true
-		} else if c == ']' {
+		isStart := c == '[' && !r.begun
+		r.begun = r.begun || isStart
+		if c == ']' {
 			r.at++
 			r.closed = true
 			return false, nil
-		} else if c != ',' && c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+		}
+		if !isStart && bytes.IndexByte([]byte(", \t\r\n"), c) < 0 {
 			break
 		}
 		r.at++

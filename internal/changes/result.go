@@ -493,7 +493,7 @@ func sameField(a, b []byte) bool {
 func (d *difference) byName() {
 	a, b := d.list[0], d.list[1]
 	for len(a) > 0 || len(b) > 0 {
-		order := 0
+		var order int
 		switch {
 		case len(a) == 0:
 			order = 1

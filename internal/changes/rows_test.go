@@ -395,7 +395,6 @@ func BenchmarkRows(b *testing.B) {
 				rng.Shuffle(len(after), func(i, j int) { after[i], after[j] = after[j], after[i] })
 			}
 			x, y := bytes.Join(before, nil), bytes.Join(after, nil)
-			before, after = nil, nil
 			var rule Rule
 			if strings.HasSuffix(name, "key") {
 				rule.Key = []string{"1"}

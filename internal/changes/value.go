@@ -217,7 +217,7 @@ func (l *fieldList) delimited(delimiter byte, text []byte) {
 		l.text = make([]byte, 0, 2*len(text))
 	}
 	for {
-		end := 0
+		var end int
 		if len(text) > 0 && text[0] == '"' {
 			start := len(l.text)
 			end = l.unquote(text)

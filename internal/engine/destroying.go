@@ -56,7 +56,7 @@ func (d Destruction) OnTime(ctx context.Context) {
 }
 
 // command does what `syncd destroy` asks for. The bucket follows at once.
-func (d Destruction) command(a *active, ctx context.Context, req request.Destroy) (report.DestroyResult, error) {
+func (d Destruction) command(ctx context.Context, a *active, req request.Destroy) (report.DestroyResult, error) {
 	result, err := d.by(a).Command(ctx, req)
 	if !req.DryRun && len(result.Destroyed) > 0 {
 		result.Upload = d.engine.uploads.uploadDestroyed(ctx)

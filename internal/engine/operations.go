@@ -39,14 +39,14 @@ func (e *Engine) newOperations() *operation.Table {
 }
 
 // method does an operation with the configuration in force.
-type method[Request, Result any] = func(*active, context.Context, Request) (Result, error)
+type method[Request, Result any] = func(context.Context, *active, Request) (Result, error)
 
 func onTree[Request, Result any](m func(*golive.Tree, context.Context, Request) (Result, error)) method[Request, Result] {
-	return func(a *active, ctx context.Context, req Request) (Result, error) { return m(a.syncer.Tree(), ctx, req) }
+	return func(ctx context.Context, a *active, req Request) (Result, error) { return m(a.syncer.Tree(), ctx, req) }
 }
 
 func onSyncer[Request, Result any](m func(*syncer.Syncer, context.Context, Request) (Result, error)) method[Request, Result] {
-	return func(a *active, ctx context.Context, req Request) (Result, error) { return m(a.syncer, ctx, req) }
+	return func(ctx context.Context, a *active, req Request) (Result, error) { return m(a.syncer, ctx, req) }
 }
 
 // working runs m with the configuration in force; Close waits for it.
@@ -55,7 +55,7 @@ func working[Request, Result any](e *Engine, m method[Request, Result]) func(con
 		err = e.work(ctx, func() error {
 			active := e.begin()
 			defer e.finish(active)
-			result, err = m(active, ctx, req)
+			result, err = m(ctx, active, req)
 			return err
 		})
 		return result, err
@@ -64,8 +64,8 @@ func working[Request, Result any](e *Engine, m method[Request, Result]) func(con
 
 // uploading publishes to object storage what m has changed.
 func uploading[Request any](e *Engine, m method[Request, report.Sync]) method[Request, report.Sync] {
-	return func(a *active, ctx context.Context, req Request) (report.Sync, error) {
-		result, err := m(a, ctx, req)
+	return func(ctx context.Context, a *active, req Request) (report.Sync, error) {
+		result, err := m(ctx, a, req)
 		if err == nil {
 			result.Upload = e.uploads.upload(ctx)
 		}

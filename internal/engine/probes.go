@@ -113,7 +113,7 @@ func (p *Probes) finish(ctx context.Context, name string) {
 
 // prove waits for the verdicts about what a piece of work brought, and about what was
 // pending. The result tells those that failed.
-func (p *Probes) prove(a *active, ctx context.Context, result report.Sync) (report.Sync, error) {
+func (p *Probes) prove(ctx context.Context, a *active, result report.Sync) (report.Sync, error) {
 	proving := p.of(a)
 	isAbout := func(name string) bool {
 		return slices.ContainsFunc(result.Manifests, func(m report.ManifestResult) bool { return m.Name == name })
@@ -152,8 +152,8 @@ func (p *Probes) tell(m *report.ManifestResult, o golive.Proven) {
 
 // again asks once more about served revisions whose probe failed, if the request says so.
 func (p *Probes) again(m method[request.Activate, report.Sync]) method[request.Activate, report.Sync] {
-	return func(a *active, ctx context.Context, req request.Activate) (report.Sync, error) {
-		result, err := m(a, ctx, req)
+	return func(ctx context.Context, a *active, req request.Activate) (report.Sync, error) {
+		result, err := m(ctx, a, req)
 		if !req.Again || err != nil {
 			return result, err
 		}
@@ -165,18 +165,18 @@ func (p *Probes) again(m method[request.Activate, report.Sync]) method[request.A
 
 // proving waits for the verdicts about what m brought.
 func proving[Request any](p *Probes, m method[Request, report.Sync]) method[Request, report.Sync] {
-	return func(a *active, ctx context.Context, req Request) (report.Sync, error) {
-		result, err := m(a, ctx, req)
+	return func(ctx context.Context, a *active, req Request) (report.Sync, error) {
+		result, err := m(ctx, a, req)
 		if err != nil && !result.Changed {
 			return result, err
 		}
-		result, unproven := p.prove(a, ctx, result)
+		result, unproven := p.prove(ctx, a, result)
 		return result, errors.Join(err, unproven)
 	}
 }
 
 // ask asks consumers once, and changes nothing.
-func (p *Probes) ask(a *active, ctx context.Context, req request.Probe) (report.Probes, error) {
+func (p *Probes) ask(ctx context.Context, a *active, req request.Probe) (report.Probes, error) {
 	proving, current := p.of(a), p.mirror.Current()
 	names := req.Manifests
 	if len(names) == 0 {

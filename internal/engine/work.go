@@ -42,7 +42,7 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 			e.syncAll(ctx, req, again, parts)
 		}
 		if parts.err == nil {
-			parts.results[0], parts.err = e.Probes.prove(before, ctx, parts.merged())
+			parts.results[0], parts.err = e.Probes.prove(ctx, before, parts.merged())
 			parts.results = parts.results[:1]
 		}
 		return parts.err

@@ -18,7 +18,7 @@ import (
 	"syncd/internal/store"
 )
 
-// commit saves a record with the events that follow from what is served and staged now.
+// Commit saves a record with the events that follow from what is served and staged now.
 func (t *Tree) Commit(r Commit) error {
 	r.News.Staged = t.waitingToGoLive()
 	steps, err := steps{t}.toTell(r)

@@ -152,6 +152,7 @@ func Hash(text string) (manifest.Algorithm, *document.Fault) {
 }
 
 var (
+	// ParamPattern is the form of a query parameter that needs no escaping.
 	ParamPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 	wordPattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 	hostPattern  = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,253})$`)

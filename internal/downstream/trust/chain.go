@@ -105,7 +105,7 @@ func (c Chain) Next(change Change) (Text, error) {
 		}
 		keys = slices.Delete(keys, i, i+1)
 	}
-	t.Keys = append(keys, change.Add...)
+	t.Keys = slices.Concat(keys, change.Add)
 	if change.Threshold > 0 {
 		t.Threshold = change.Threshold
 	}

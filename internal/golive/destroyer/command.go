@@ -85,7 +85,7 @@ func (d Destroyer) ordersOf(name string, release manifest.Release) (orders []des
 	}
 	switch {
 	case len(orders) > 0 && served != nil:
-		return orders, served.Error(), nil
+		return orders, fmt.Sprint(served), nil
 	case len(orders) > 0:
 		return orders, "", nil
 	case served != nil:

@@ -140,10 +140,10 @@ func (n Note) Sorted() Note {
 // keepsOut is true if a list of a release has the contents of the note, or a part of them.
 // Another list is another revision, which the provider has made since.
 func (n Note) keepsOut(expected []manifest.Digest) bool {
-	destroyed, comparable := n.digests()
+	destroyed, known := n.digests()
 	listed, isPart := make(map[manifest.Digest]bool, len(expected)), true
 	for _, d := range expected {
-		if !comparable[d.Algorithm] {
+		if !known[d.Algorithm] {
 			return true // it may be the same
 		}
 		listed[d] = true
@@ -153,17 +153,17 @@ func (n Note) keepsOut(expected []manifest.Digest) bool {
 }
 
 // digests are those of the contents, and the algorithms that all of them are known by.
-func (n Note) digests() (destroyed map[manifest.Digest]bool, comparable map[manifest.Algorithm]bool) {
-	destroyed, comparable = map[manifest.Digest]bool{}, map[manifest.Algorithm]bool{}
+func (n Note) digests() (destroyed map[manifest.Digest]bool, known map[manifest.Algorithm]bool) {
+	destroyed, known = map[manifest.Digest]bool{}, map[manifest.Algorithm]bool{}
 	for _, d := range n.Expected {
-		destroyed[d], comparable[d.Algorithm] = true, true
+		destroyed[d], known[d.Algorithm] = true, true
 	}
 	for _, c := range n.Contents {
 		if id, err := manifest.ParseObjectID(c.SHA256); err == nil {
-			destroyed[id.Digest()], comparable[manifest.SHA256] = true, true
+			destroyed[id.Digest()], known[manifest.SHA256] = true, true
 		}
 	}
-	return destroyed, comparable
+	return destroyed, known
 }
 
 func compareContents(a, b Content) int {
