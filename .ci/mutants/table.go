@@ -7,7 +7,7 @@ var mutants = []mutant{
 	{"a generation's files are not synced", `(if err := )\w+(\.\w+)*\.SyncFiles\(\w+\.root, files\)`, "${1}error(nil)", "mirror e2e/crash", "Publish|Fault|Fsync|Durable|PowerCut|Step|Order"},
 	{"a renamed name is not synced", `(if err := )d\.SyncDir\(dir, filepath\.Dir\(newName\)\)`, "${1}error(nil)", "durable mirror", ""},
 	{"a replaced file is not synced", `return withFile\(dir, temp, SyncFile\)`, "return nil", "durable store mirror e2e/crash", "Replace|PowerCut|Durable|Fsync|Disk"},
-	{"current is replaced in two steps", `return d\.replace\(dir, name, func\(temp string\) error \{ return dir\.Symlink\(target, temp\) \}\)`, "_ = dir.RemoveAll(name)\n\treturn dir.Symlink(target, name)", "durable mirror", ""},
+	{"current is replaced in two steps", `return d\.replace\(dir, name, d\.Rename, func\(temp string\) error \{ return dir\.Symlink\(target, temp\) \}\)`, "_ = dir.RemoveAll(name)\n\treturn dir.Symlink(target, name)", "durable mirror", ""},
 	{"an unsynced swap is forgotten", `(\w+\.unsyncedSwap = )err != nil`, "${1}false && err != nil", "mirror", "Swap|Unsynced"},
 	{"a swap whose fsync failed is not seen", `if err == nil \|\| readErr == nil && number == next\.Number \{`, "if _, _ = number, readErr; err == nil {", "mirror", "Swap|Unsynced|Fsync|Fail"},
 	{"a file whose fsync failed stays", `for _, name := range names \{ // a second fsync`, "for _, name := range names[:0] { // a second fsync", "mirror", ""},
