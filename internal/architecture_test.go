@@ -41,6 +41,7 @@ var floors = [][]string{
 // further to the right. Folders below a room's folder belong to the room.
 var rooms = map[string][]string{
 	"cmd/syncd":  {".", "browse call changes complete demo destroy setup trust", "cli gctune"},
+	"changes":    {".", "spill"},
 	"clients":    {"autocomplete batch contribution listing property releases reversegeo", "service", "transport", "certificate origin signature wire"},
 	"config":     {"migration", ".", "value", "document"},
 	"daemon":     {".", "signals"},

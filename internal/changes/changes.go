@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"syncd/internal/changes/spill"
 	"syncd/internal/manifest"
 )
 
@@ -193,9 +194,9 @@ func Summarize(before, after []File, all []Change) Summary {
 
 // Comparison compares rows. Its files are read one pair at a time, on one core.
 type Comparison struct {
-	Rules   []Rule  // the first whose pattern matches a path says how to read it
-	Scratch Scratch // for rows that do not fit into memory
-	Samples int     // how many rows of each kind to show; 0 for none
+	Rules   []Rule       // the first whose pattern matches a path says how to read it
+	Scratch spill.Folder // for rows that do not fit into memory
+	Samples int          // how many rows of each kind to show; 0 for none
 
 	tables, memory int // slots of a table of waiting rows, and rows to sort at once; 0 for the usual numbers
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"syncd/internal/changes/spill"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 )
@@ -20,7 +21,7 @@ func compare(t testing.TB, before, after []byte, rule Rule, tables int) Change {
 	change := Change{Path: "file", Kind: Changed}
 	rule.Glob = "file"
 	dir := scratch()
-	c := Comparison{Rules: []Rule{rule}, Samples: 10, Scratch: Scratch{Dir: dir}, tables: tables, memory: 2 * tables}
+	c := Comparison{Rules: []Rule{rule}, Samples: 10, Scratch: spill.Folder{Dir: dir}, tables: tables, memory: 2 * tables}
 	err := c.pair(context.Background(), [2]content{
 		{ReaderAt: bytes.NewReader(before), size: int64(len(before))},
 		{ReaderAt: bytes.NewReader(after), size: int64(len(after))},

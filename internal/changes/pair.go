@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"syncd/internal/changes/spill"
 )
 
 // pair compares the rows of two files, of which one may be missing.
@@ -28,7 +30,7 @@ func (c Comparison) pair(ctx context.Context, files [2]content, change *Change) 
 	}
 	var ends [2]bool
 	for side := range files {
-		file, remove, err := c.Scratch.asUTF8(files[side], heads[side])
+		file, remove, err := asUTF8(c.Scratch, files[side], heads[side])
 		if err != nil {
 			return fmt.Errorf("read %s: %w", change.Path, err)
 		}
@@ -76,7 +78,7 @@ type matcher struct {
 	values  [2]*values
 	rows    Rows
 	waiting *waiting
-	spill   *spill // nil as long as all rows fit into the tables
+	spill   *spill.Records // nil as long as all rows fit into the tables
 	record  []byte
 	table   []waitingRow // of one share of the scratch file: open addressing
 	left    []waitingRow // of that share, after equal rows have cancelled
@@ -86,9 +88,9 @@ type matcher struct {
 }
 
 func (m *matcher) close() {
-	m.spill.close()
+	m.spill.Close()
 	if m.result != nil {
-		m.result.pairs.close()
+		m.result.pairs.Close()
 	}
 }
 
@@ -270,8 +272,8 @@ func (m *matcher) leave(w waitingRow) error {
 		if m.keyed {
 			record = keyedRecord
 		}
-		m.spill = newSpill(m.comparison.Scratch, record, partitions(m.files[0].size+m.files[1].size))
+		m.spill = spill.New(m.comparison.Scratch, record, spill.Partitions(m.files[0].size+m.files[1].size))
 	}
 	m.record = appendRecord(m.record[:0], w, m.keyed)
-	return m.spill.add(partOf(w.key, len(m.spill.parts)), m.record)
+	return m.spill.Add(partOf(w.key, m.spill.Parts()), m.record)
 }

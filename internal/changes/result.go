@@ -8,6 +8,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"syncd/internal/changes/spill"
 )
 
 // usualMemory is how many differing rows are sorted at once: 48 bytes each.
@@ -30,8 +32,8 @@ func (m *matcher) resolve(ctx context.Context) error {
 		return err
 	}
 	m.waiting.young, m.waiting.old = nil, nil
-	for part := range m.spill.parts {
-		size := m.spill.parts[part].size / int64(m.spill.record)
+	for part := range m.spill.Parts() {
+		size := m.spill.Len(part)
 		passes := uint64(size/int64(m.inMemory()) + 1)
 		for pass := range passes {
 			if ctx.Err() != nil {
@@ -48,13 +50,13 @@ func (m *matcher) resolve(ctx context.Context) error {
 // resolvePart counts one of several shares of a partition. All rows of a key are in the
 // same share.
 func (m *matcher) resolvePart(ctx context.Context, part int, passes, pass uint64) error {
-	records := uint64(m.spill.parts[part].size/int64(m.spill.record))/passes + 100
+	records := uint64(m.spill.Len(part))/passes + 100
 	slots := 1 << bits.Len64(records*3/2)
 	if len(m.table) < slots {
 		m.table = make([]waitingRow, slots)
 	}
 	table, used, crowded := m.table[:slots], 0, false
-	err := m.spill.each(part, func(record []byte) {
+	err := m.spill.Each(part, func(record []byte) {
 		w := readRecord(record)
 		if w.key[1]>>32%passes != pass || crowded {
 			return
@@ -103,7 +105,7 @@ func (s sum) compare(o sum) int { return cmp.Or(cmp.Compare(s[0], o[0]), cmp.Com
 // crowd counts the rows of keys that so many differing rows share that they do not fit
 // into memory. Their pairs are counted, and not looked at by column.
 func (m *matcher) crowd(ctx context.Context, part int, passes, pass uint64) error {
-	size := m.spill.parts[part].size / int64(m.spill.record)
+	size := m.spill.Len(part)
 	groups := uint64(2*size/int64(m.inMemory()) + 1)
 	type left struct{ rows [2]offsets }
 	keys := map[sum]*left{}
@@ -112,7 +114,7 @@ func (m *matcher) crowd(ctx context.Context, part int, passes, pass uint64) erro
 			return context.Cause(ctx)
 		}
 		var all []waitingRow
-		err := m.spill.each(part, func(record []byte) {
+		err := m.spill.Each(part, func(record []byte) {
 			if w := readRecord(record); w.key[1]>>32%passes == pass && w.row[1]>>32%groups == group {
 				if all = append(all, w); len(all) > 2*m.inMemory() {
 					all = merge(all)
@@ -180,7 +182,7 @@ func eachRow(all []waitingRow, visit func(waitingRow)) {
 // result collects the rows that differ.
 type result struct {
 	matcher *matcher
-	pairs   *spill // of changed rows: the offsets of both, and how many; partitions by the earlier offset
+	pairs   *spill.Records // of changed rows: the offsets of both, and how many; partitions by the earlier offset
 	record  []byte
 	samples [3]places // gone, added, changed
 	columns []int64   // changed rows by column
@@ -215,7 +217,7 @@ const pairRecord = 24
 
 func newResult(m *matcher) *result {
 	return &result{matcher: m, members: map[string]int64{},
-		pairs: newSpill(m.comparison.Scratch, pairRecord, partitions(m.files[0].size))}
+		pairs: spill.New(m.comparison.Scratch, pairRecord, spill.Partitions(m.files[0].size))}
 }
 
 // one counts a row that only one side has.
@@ -294,9 +296,9 @@ func (r *result) changed(p place) error {
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.other))
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.count))
 	r.record = b
-	parts := int64(len(r.pairs.parts))
+	parts := int64(r.pairs.Parts())
 	part := p.offset / (r.matcher.files[0].size/parts + 1)
-	return r.pairs.add(int(part), b)
+	return r.pairs.Add(int(part), b)
 }
 
 // finish looks at the columns of changed rows, in the order of the earlier file, and reads
@@ -305,12 +307,12 @@ func (r *result) finish(ctx context.Context) error {
 	m := r.matcher
 	var all []place
 	var d difference
-	for part := range r.pairs.parts {
+	for part := range r.pairs.Parts() {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		all = all[:0]
-		err := r.pairs.each(part, func(b []byte) {
+		err := r.pairs.Each(part, func(b []byte) {
 			all = append(all, place{
 				offset: int64(binary.LittleEndian.Uint64(b)),
 				other:  int64(binary.LittleEndian.Uint64(b[8:])),

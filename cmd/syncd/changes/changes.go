@@ -12,6 +12,7 @@ import (
 
 	"syncd/cmd/syncd/cli"
 	"syncd/internal/changes"
+	"syncd/internal/changes/spill"
 	"syncd/internal/config"
 	"syncd/internal/disk/durable"
 	"syncd/internal/mirror"
@@ -114,7 +115,7 @@ func compare(ctx context.Context, a *cli.App, args []string, rows bool) (changes
 		if m != nil {
 			if state, err := m.Root().OpenDir("state"); err == nil {
 				defer state.Close() //nolint:errcheck // nothing is kept in it
-				c.Scratch = changes.Scratch{Dir: state}.OrTemporary()
+				c.Scratch = spill.Folder{Dir: state}.OrTemporary()
 			}
 		}
 		if err := c.Rows(ctx, before, after, report.Files); err != nil {

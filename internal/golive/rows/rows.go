@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"syncd/internal/changes"
+	"syncd/internal/changes/spill"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 )
@@ -65,7 +66,7 @@ func (d *Docket) Compare(ctx context.Context, c Case) (changes.Compared, error) 
 		return changes.Compared{}, err
 	}
 	defer state.Close() //nolint:errcheck // nothing is kept in it
-	comparison := changes.Comparison{Rules: c.Rule.Formats, Scratch: changes.Scratch{Dir: state}}
+	comparison := changes.Comparison{Rules: c.Rule.Formats, Scratch: spill.Folder{Dir: state}}
 	before, after := c.folder(c.Served), c.folder(c.Next)
 	all := changes.Files(before.Files, after.Files)
 	if err := comparison.Rows(ctx, before, after, all); err != nil {

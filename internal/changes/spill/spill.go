@@ -1,32 +1,25 @@
-package changes
+package spill
 
 import (
-	"bufio"
-	"encoding/binary"
-	"errors"
-	"io"
 	"os"
 	"runtime"
-
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/unicode"
 
 	"syncd/internal/disk/fsops"
 	"syncd/internal/disk/space"
 )
 
-// Scratch is the folder for rows that do not fit into memory. A file in it loses its name
-// at once where the system can do that, so that a crash leaves nothing.
-type Scratch struct {
+// Folder is where records go that do not fit into memory. A file in it loses its name at
+// once where the system can do that, so that a crash leaves nothing.
+type Folder struct {
 	Dir *fsops.Dir // exists; nil for the system's folder of temporary files
 }
 
 // OrTemporary returns the folder if this user can make files in it, and the one of
 // temporary files otherwise.
-func (s Scratch) OrTemporary() Scratch {
-	_, remove, err := s.file()
+func (s Folder) OrTemporary() Folder {
+	_, remove, err := s.File()
 	if err != nil {
-		return Scratch{}
+		return Folder{}
 	}
 	remove()
 	return s
@@ -38,8 +31,8 @@ const keepFree = 256 << 20
 // spillName begins the names of scratch files.
 const spillName = "rows"
 
-// file makes a scratch file. The function that comes with it removes it.
-func (s Scratch) file() (*os.File, func(), error) {
+// File makes a scratch file. The function that comes with it removes it.
+func (s Folder) File() (*os.File, func(), error) {
 	if s.Dir == nil {
 		f, err := os.CreateTemp("", ".tmp-syncd-rows-")
 		if err != nil {
@@ -65,7 +58,7 @@ func (s Scratch) file() (*os.File, func(), error) {
 var removesOpenFiles = runtime.GOOS != "windows"
 
 // room refuses to write n more bytes if the volume would become full.
-func (s Scratch) room(n int64) error {
+func (s Folder) room(n int64) error {
 	if s.Dir == nil {
 		return nil
 	}
@@ -79,10 +72,10 @@ func (s Scratch) room(n int64) error {
 	return nil
 }
 
-// spill is a scratch file of fixed-size records in partitions. Each partition is a chain of
-// blocks.
-type spill struct {
-	scratch Scratch
+// Records is a scratch file of records of one size in partitions. Each partition is a chain
+// of blocks. Not safe for concurrent use.
+type Records struct {
+	folder  Folder
 	record  int // bytes
 	file    *os.File
 	remove  func()
@@ -101,9 +94,9 @@ type partition struct {
 // spillBlock is what a partition keeps in memory.
 const spillBlock = 8 << 10
 
-// partitions is how many partitions data of a size gets, so that a table of one partition
+// Partitions is how many partitions data of a size gets, so that a table of one partition
 // is small enough for the caches of a processor.
-func partitions(size int64) int {
+func Partitions(size int64) int {
 	n := 16
 	for n < 2048 && int64(n)*(4<<20) < size {
 		n *= 2
@@ -111,12 +104,14 @@ func partitions(size int64) int {
 	return n
 }
 
-func newSpill(scratch Scratch, record, parts int) *spill {
-	return &spill{scratch: scratch, record: record, parts: make([]partition, parts), block: make([]byte, 0, spillBlock)}
+// New returns a file of records of some bytes each. It takes no space before the first block
+// is full.
+func New(folder Folder, record, parts int) *Records {
+	return &Records{folder: folder, record: record, parts: make([]partition, parts), block: make([]byte, 0, spillBlock)}
 }
 
-// add appends one record to a partition.
-func (s *spill) add(part int, record []byte) error {
+// Add appends one record to a partition.
+func (s *Records) Add(part int, record []byte) error {
 	p := &s.parts[part]
 	if len(p.pending)+len(record) > spillBlock {
 		if err := s.flush(p); err != nil {
@@ -131,15 +126,15 @@ func (s *spill) add(part int, record []byte) error {
 	return nil
 }
 
-func (s *spill) flush(p *partition) (err error) {
+func (s *Records) flush(p *partition) (err error) {
 	if s.file == nil {
-		if s.file, s.remove, err = s.scratch.file(); err != nil {
+		if s.file, s.remove, err = s.folder.File(); err != nil {
 			return err
 		}
 	}
 	if s.written >= s.checked {
 		const step = 64 << 20
-		if err := s.scratch.room(step); err != nil {
+		if err := s.folder.room(step); err != nil {
 			return err
 		}
 		s.checked = s.written + step
@@ -153,8 +148,14 @@ func (s *spill) flush(p *partition) (err error) {
 	return nil
 }
 
-// each visits the records of a partition in the order in which they came.
-func (s *spill) each(part int, visit func(record []byte)) error {
+// Parts is how many partitions there are.
+func (s *Records) Parts() int { return len(s.parts) }
+
+// Len is how many records a partition has.
+func (s *Records) Len(part int) int64 { return s.parts[part].size / int64(s.record) }
+
+// Each visits the records of a partition in the order in which they came.
+func (s *Records) Each(part int, visit func(record []byte)) error {
 	p := &s.parts[part]
 	full := spillBlock / s.record * s.record
 	for _, at := range p.blocks {
@@ -172,63 +173,32 @@ func (s *spill) each(part int, visit func(record []byte)) error {
 	return nil
 }
 
-// close gives the space back.
-func (s *spill) close() {
+// Close gives the space back.
+func (s *Records) Close() {
 	if s != nil && s.file != nil {
 		s.remove()
 	}
 }
 
-// utf16Order returns the decoder of a file in UTF-16 with a byte order mark, or nil.
-func utf16Order(head []byte) *encoding.Decoder {
-	if len(head) < 2 {
-		return nil
-	}
-	switch binary.BigEndian.Uint16(head) {
-	case 0xfeff:
-		return unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewDecoder()
-	case 0xfffe:
-		return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder()
-	}
-	return nil
+// Writer writes a file of a folder, and looks at the free space from time to time.
+type Writer struct {
+	Folder  Folder
+	To      *os.File
+	Written int64 // bytes
+
+	checked int64
 }
 
-// asUTF8 returns a file as UTF-8. A file in UTF-16 is copied.
-func (s Scratch) asUTF8(file content, head []byte) (content, func(), error) {
-	decoder := utf16Order(head)
-	if decoder == nil {
-		return file, func() {}, nil
-	}
-	copied, remove, err := s.file()
-	if err != nil {
-		return file, nil, err
-	}
-	to := &roomy{scratch: s, file: copied}
-	buffered := bufio.NewWriterSize(to, fullChunk)
-	_, err = io.Copy(buffered, decoder.Reader(io.NewSectionReader(file, 0, file.size)))
-	if err = errors.Join(err, buffered.Flush()); err != nil {
-		remove()
-		return file, nil, err
-	}
-	return content{ReaderAt: copied, size: to.written}, remove, nil
-}
-
-// roomy is a writer that looks at the free space from time to time.
-type roomy struct {
-	scratch          Scratch
-	file             *os.File
-	written, checked int64
-}
-
-func (w *roomy) Write(text []byte) (int, error) {
-	if w.written >= w.checked {
+// Write writes to the file. The error is a refusal when the volume would become full.
+func (w *Writer) Write(text []byte) (int, error) {
+	if w.Written >= w.checked {
 		const step = 64 << 20
-		if err := w.scratch.room(step); err != nil {
+		if err := w.Folder.room(step); err != nil {
 			return 0, err
 		}
-		w.checked = w.written + step
+		w.checked = w.Written + step
 	}
-	n, err := w.file.Write(text)
-	w.written += int64(n)
+	n, err := w.To.Write(text)
+	w.Written += int64(n)
 	return n, space.RefuseIfFull(err)
 }
