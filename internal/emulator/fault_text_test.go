@@ -109,6 +109,9 @@ func TestGlobMatch(t *testing.T) {
 func TestEveryKindIsUsable(t *testing.T) {
 	for _, kind := range Kinds() {
 		f := Fault{Kind: kind, Delay: 1, Rate: 1, Location: "self"}
+		if kind == KindDate {
+			f.Date = "none"
+		}
 		if kind == KindShape {
 			f.Shape = "null"
 		}

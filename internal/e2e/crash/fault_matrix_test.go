@@ -24,6 +24,7 @@ var lastingFaults = map[string]lastingFault{
 	"an answer that drips in":    {emulator.Fault{Kind: emulator.KindSlow, Rate: 8, Path: e2e.AtList}, "too slow"},
 	"a page in place of a hash":  {emulator.Fault{Kind: emulator.KindShape, Shape: "html", Path: e2e.AtHash}, "HTML page"},
 	"a list of something else":   {emulator.Fault{Kind: emulator.KindBody, Body: `["a","b"]`, Path: e2e.AtList}, "link without /Download/"},
+	"no date":                    {emulator.Fault{Kind: emulator.KindDate, Date: "none", Path: e2e.AtList}, ""},
 	"a circle of redirects":      {emulator.Fault{Kind: emulator.KindRedirect, Location: "self", Path: e2e.AtList}, "more than 10 redirects"},
 
 	"a download that stops":          {emulator.Fault{Kind: emulator.KindStall, Host: emulator.HostDownload}, "stalled"},

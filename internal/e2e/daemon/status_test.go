@@ -46,10 +46,10 @@ func TestStatusJSONHasTheContractsFieldsWithAndWithoutADaemon(t *testing.T) {
 		return []string{
 			"daemon: bool", "data_dir: string", "generation: number", "manifests: list",
 			"manifests[].active_since: " + checked, "manifests[].bytes: number", "manifests[].checked_at: " + checked,
-			"manifests[].cooling_until: null", "manifests[].error: string", "manifests[].expected: " + checked, "manifests[].explanation: string",
+			"manifests[].cooling_until: null", "manifests[].error: string", "manifests[].expected: " + checked, "manifests[].expires: string", "manifests[].explanation: string",
 			"manifests[].failing: string", "manifests[].files: number", "manifests[].held_from: string", "manifests[].hold_until: null",
 			"manifests[].late: bool", "manifests[].name: string", "manifests[].newest: string", "manifests[].next_sync: " + next,
-			"manifests[].opens_at: null", "manifests[].pin: string", "manifests[].progress: null", "manifests[].quarantined: null",
+			"manifests[].opens_at: null", "manifests[].pin: string", "manifests[].probe: null", "manifests[].progress: null", "manifests[].quarantined: null",
 			"manifests[].reason: string", "manifests[].release: string",
 			"manifests[].retry_at: null", "manifests[].revision: string", "manifests[].skips: list", "manifests[].staged: null", "manifests[].state: string",
 			"manifests[].synced_at: " + checked, "manifests[].wanted: string",

@@ -76,7 +76,7 @@ func TestEveryQueryOfTheDashboardReturnsSeries(t *testing.T) {
 // busyHost runs a daemon that serves a follower, publishes to object storage, and has
 // hooks, scrubs, a view with an export, and manifests that wait to go live.
 func busyHost(t *testing.T) (*upstream, *e2e.Process) {
-	u := newUpstream(t, []string{"m", "staged\n    activate: manual", "tested\n    gate: {command: [sh, -c, 'test $SYNCD_RELEASE = 2026.10']}"},
+	u := newUpstream(t, []string{"m\n    expires: {after: 120mo}\n    probe: {command: [\"true\"]}", "staged\n    activate: manual", "tested\n    gate: {command: [sh, -c, 'test $SYNCD_RELEASE = 2026.10']}"},
 		"rings: [{name: canary}, {name: rest, delay: 1h}]")
 	id := u.addID("follower", "--ring", "canary")
 	serve := u.Settings.More
