@@ -273,16 +273,18 @@ func looksLikeHeader(head []byte, f format, end bool) bool {
 		seen[string(name)] = true
 	}
 	for column, name := range rows[0] {
-		numbers, lengths, filled := true, true, 0
+		numbers, lengths, filled, length := true, true, 0, 0
 		for _, row := range rows[1:] {
 			if column >= len(row) || len(row[column]) == 0 {
 				continue
 			}
-			filled++
+			if filled++; filled == 1 {
+				length = len(row[column])
+			}
 			numbers = numbers && isNumber(row[column])
-			lengths = lengths && len(row[column]) == len(rows[1][column])
+			lengths = lengths && len(row[column]) == length
 		}
-		if filled > 0 && (numbers || filled > 2 && lengths && len(rows[1][column]) != len(name)) {
+		if filled > 0 && (numbers || filled > 2 && lengths && length != len(name)) {
 			return true
 		}
 	}
