@@ -102,7 +102,7 @@ func decide(rule Rule, heads [2][]byte, ends [2]bool) [2]format {
 	for side, head := range heads {
 		f := &found[side]
 		switch {
-		case f.form == jsonLines || f.form == jsonArray:
+		case f.isJSON():
 		case rule.Header != nil:
 			f.header = *rule.Header
 		default:
@@ -305,6 +305,8 @@ func isName(text []byte) bool {
 	return !strings.ContainsRune("-+.0123456789", first) && !slices.ContainsFunc(text, func(c byte) bool { return c < ' ' })
 }
 
+func (f format) isJSON() bool { return f.form == jsonLines || f.form == jsonArray }
+
 // isBinary is true for content that no format can read.
 func isBinary(head []byte) bool {
 	return bytes.IndexByte(head, 0) >= 0 && utf16Order(head) == nil
@@ -317,7 +319,7 @@ func keyOf(rule Rule, f format, header []string) (numbers []int, missing []strin
 			numbers = append(numbers, column)
 		} else if n, err := strconv.Atoi(name); err == nil && n > 0 {
 			numbers = append(numbers, n-1)
-		} else if f.form == jsonLines || f.form == jsonArray {
+		} else if f.isJSON() {
 			numbers = append(numbers, -1) // a member
 		} else {
 			missing = append(missing, name)

@@ -151,6 +151,9 @@ func (m *matcher) open(rule Rule) error {
 			m.note = fmt.Sprintf("no column %s: compared without a key", strings.Join(missing, ", "))
 		}
 	}
+	if len(rule.Key) > 0 && m.note == "" && m.files[0].size > 0 && m.files[1].size > 0 && m.formats[0].isJSON() != m.formats[1].isJSON() {
+		m.note = "one of the files is not JSON: compared without a key" // equal rows would have other keys
+	}
 	m.keyed = len(rule.Key) > 0 && m.note == ""
 	for side := range m.files {
 		names := rule.Key
