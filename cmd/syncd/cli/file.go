@@ -22,7 +22,7 @@ func ReplaceFile(name string, perm fs.FileMode, write func(io.Writer) error) err
 }
 
 // File is the name of a file in a folder that was opened once, for a command that reads the
-// file and then changes it, or others beside it. Who can write above the folder could give
+// file and then changes it, or others beside it. A user who can write above the folder could give
 // its name to another one meanwhile. The others are named by what their name has at the end,
 // "" for the file itself.
 type File struct {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Who can write above a folder can give its name to another one between two steps.
+// A user who can write above a folder can give its name to another one between two steps.
 func TestAFileStaysInTheFolderThatWasOpened(t *testing.T) {
 	top := t.TempDir()
 	at := func(name string) string { return filepath.Join(top, name) }
