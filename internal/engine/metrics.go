@@ -68,7 +68,7 @@ func (s metricSet) create(cfg *config.Config) {
 			status.ShowView(s.metrics, v.Name, v.State)
 		}
 	}
-	for _, exported := range status.Exports(s.mirror, Exports(cfg), s.directory.FailedExports()) {
+	for _, exported := range status.Exports(s.mirror, Exports(cfg), s.directory.Folders().Failed()) {
 		status.ShowExport(s.metrics, exported)
 	}
 }

@@ -35,7 +35,7 @@ func (e *Engine) Status() (report.Status, error) {
 	for i := range s.Manifests {
 		s.Manifests[i].DestroyWaits = e.destructions.Waiting()[s.Manifests[i].Name]
 	}
-	s.Exports = status.Exports(e.mirror, Exports(e.Config()), e.directory.FailedExports())
+	s.Exports = status.Exports(e.mirror, Exports(e.Config()), e.directory.Folders().Failed())
 	s.Scrub = status.Scrub(e.Scrub.Progress(), e.Config().Scrub.Schedule.IsSet())
 	if err == nil {
 		s.Hooks, err = status.Hooks(e.store, configuredHooks(e.Config()), e.Hooks.states())

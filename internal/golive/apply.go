@@ -95,7 +95,7 @@ func (t *Tree) Apply(ctx context.Context, op Operation) (exported []report.Expor
 	a := &application{tree: t, op: op}
 	err = t.Change(ctx, func() error { return a.run(ctx) })
 	if a.outcome.Moved() && len(a.proposal.Views) > 0 {
-		exported = t.Export(ctx, a.proposal.Exports, a.proposal.TakeOver)
+		exported = t.Exporter().Follow(ctx, a.proposal.Exports, a.proposal.TakeOver)
 	}
 	return exported, err
 }

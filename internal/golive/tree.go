@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"syncd/internal/disk/durable"
+	"syncd/internal/golive/exporter"
 	"syncd/internal/golive/gate"
 	"syncd/internal/golive/probe"
 	"syncd/internal/golive/room"
@@ -86,16 +87,14 @@ type Directory struct {
 	docket  *gate.Docket
 	rows    *rows.Docket
 	probing probe.Docket
-	exports exports
+	folders *exporter.Folders
 }
 
 // NewDirectory returns the Directory of a data directory. check is called before each
 // change; an error prevents it.
 func NewDirectory(check func() error, running Running) *Directory {
-	d := &Directory{turn: make(chan struct{}, 1), check: check, running: running, room: room.New(running), docket: gate.NewDocket(), rows: rows.NewDocket()}
+	d := &Directory{turn: make(chan struct{}, 1), check: check, running: running, room: room.New(running), docket: gate.NewDocket(), rows: rows.NewDocket(), folders: exporter.NewFolders()}
 	d.turn <- struct{}{}
-	d.exports.turn = make(chan struct{}, 1)
-	d.exports.turn <- struct{}{}
 	return d
 }
 
@@ -126,6 +125,9 @@ func (d *Directory) Running() Running { return d.running }
 
 // Room returns what decides about the space of the directory.
 func (d *Directory) Room() *room.Room { return d.room }
+
+// Folders returns the exported folders of the directory.
+func (d *Directory) Folders() *exporter.Folders { return d.folders }
 
 // PruneIfDue removes what retention does not keep, if there may be something. At the
 // context's end the next sync prunes.
@@ -177,6 +179,11 @@ func (t *Tree) RoomConfig() room.Config {
 		cfg.Views = append(cfg.Views, layout.View{Name: v.View.Name, Manifests: v.View.Manifests, HashFiles: v.View.HashFiles})
 	}
 	return cfg
+}
+
+// Exporter returns what makes the configured folders follow what is served.
+func (t *Tree) Exporter() exporter.Exporter {
+	return exporter.Exporter{Folders: t.folders, Targets: t.Exports, Mirror: t.Mirror, Metrics: t.Metrics, Log: t.Log}
 }
 
 // Refresh compares the mirror with the disk, and the permissions with the newest

@@ -33,7 +33,7 @@ func (r *run) publish(ctx context.Context, jobs []*job) error {
 	}
 	exported, err := r.tree.Publish(ctx, publication)
 	if r.hasReplaced && !publication.Moved() {
-		exported = r.tree.Export(ctx, r.exportOptions(), nil)
+		exported = r.tree.Exporter().Follow(ctx, r.exportOptions(), nil)
 	}
 	r.hasReplaced = false
 	r.results.noteExports(exported)

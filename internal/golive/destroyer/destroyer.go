@@ -38,7 +38,7 @@ func (d Destroyer) IsWayBack(o destroy.Order) bool {
 // error, a destruction that has begun goes on at the next start, or in the next call of
 // Continue.
 func (d Destroyer) Destroy(ctx context.Context, o destroy.Order) (done destroy.Destruction, err error) {
-	d.Export(ctx, export.Options{}, nil) // so that no folder shows the revision
+	d.Exporter().Follow(ctx, export.Options{}, nil) // so that no folder shows the revision
 	var note destroy.Note
 	err = d.Change(ctx, func() error {
 		if err := d.RefreshLocked(); err != nil {
@@ -153,7 +153,7 @@ func (d Destroyer) finish(ctx context.Context, n destroy.Note) (done destroy.Des
 	if err := d.Running().Abandon(ctx, n.Manifest, n.Release, n.Expected); err != nil {
 		return done, err
 	}
-	release, err := d.HoldExports(ctx) // first: copies to another file system take long
+	release, err := d.Folders().Hold(ctx) // first: copies to another file system take long
 	if err != nil {
 		return done, err
 	}

@@ -83,7 +83,7 @@ func listed(names []string) string {
 // followRepair makes the exported folders follow the files of the data directory that were
 // replaced: their hard links still show the damaged ones.
 func (r *Repairer) followRepair(ctx context.Context) (err error) {
-	for _, done := range r.tree.Export(ctx, export.Options{}, nil) {
+	for _, done := range r.tree.Exporter().Follow(ctx, export.Options{}, nil) {
 		if done.Error != "" {
 			err = errors.Join(err, errors.New(done.Error))
 		}

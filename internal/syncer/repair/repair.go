@@ -109,7 +109,7 @@ func (r *Repairer) Repair(ctx context.Context, req request.Verify) (report.Verif
 		}
 		return result, r.followRepair(ctx)
 	}
-	exported, err := r.tree.RepairExports(ctx, checked, req.Rate)
+	exported, err := r.tree.Exporter().Repair(ctx, checked, req.Rate)
 	result.Add(exported)
 	return result, err
 }
