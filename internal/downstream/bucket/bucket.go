@@ -29,6 +29,7 @@ const (
 	Objects     = "objects/"
 	Records     = "records/"
 	Generations = "generations/"
+	Trust       = "trust/"  // versions of the trust text
 	Probes      = "probes/" // texts by which a publisher tries what the server can do
 )
 
@@ -67,6 +68,15 @@ func ProbeName(word string) string { return Probes + word }
 func IsProbeName(name string) bool {
 	word, found := strings.CutPrefix(name, Probes)
 	return found && word != "" && !strings.Contains(word, "/")
+}
+
+// TrustName is the name of a version of the trust text.
+func TrustName(version int) string { return Trust + strconv.Itoa(version) }
+
+// ParseTrustName reads what TrustName writes.
+func ParseTrustName(name string) (int, bool) {
+	version, err := strconv.Atoi(path.Base(name))
+	return version, err == nil && version > 0 && TrustName(version) == name
 }
 
 // GenerationName is the name of a generation.

@@ -19,6 +19,15 @@ type Current struct {
 	Epoch       int64             `json:"epoch,omitempty"` // of the generation
 	Publisher   string            `json:"publisher"`       // the host that wrote this text
 	PublishedAt time.Time         `json:"published_at"`
+
+	Statement string    `json:"statement,omitempty"` // about the generation, with its signatures; see package trust
+	Trust     TrustText `json:"trust,omitzero"`      // the newest version of the trust text; zero for none
+}
+
+// TrustText names a version of a trust text.
+type TrustText struct {
+	Version int               `json:"version"`
+	SHA256  manifest.ObjectID `json:"sha256"`
 }
 
 // Text is the text of current.json.
@@ -48,6 +57,9 @@ const maxGeneration = 1 << 30
 // those after it.
 const MaxEpoch = 1 << 52
 
+// maxStatement is that of package trust.
+const maxStatement = 16 << 10
+
 func checkEpoch(epoch int64) error {
 	if epoch < 0 || epoch > MaxEpoch {
 		return fmt.Errorf("epoch %d", epoch)
@@ -73,6 +85,10 @@ func (c Current) check() error {
 		err = errors.New("no sha256 of its generation")
 	case c.Fence < 0:
 		err = fmt.Errorf("fence %d", c.Fence)
+	case len(c.Statement) > maxStatement:
+		err = fmt.Errorf("a statement of %d bytes, at most %d are allowed", len(c.Statement), maxStatement)
+	case c.Trust != (TrustText{}) && (c.Trust.Version < 1 || c.Trust.SHA256.IsZero()):
+		err = fmt.Errorf("version %d of a trust text", c.Trust.Version)
 	default:
 		err = cmp.Or(checkEpoch(c.Epoch), checkLine("publisher", c.Publisher), checkTime("published_at", c.PublishedAt))
 	}

@@ -22,6 +22,7 @@ type Generation struct {
 	Previous    int        `json:"previous"` // that current.json named before; 0 for none
 	Fence       int64      `json:"fence"`
 	Epoch       int64      `json:"epoch,omitempty"`
+	Ring        string     `json:"ring,omitempty"` // of serve, whose followers see it; "" for all
 	Publisher   string     `json:"publisher"`
 	PublishedAt time.Time  `json:"published_at"`
 	Version     string     `json:"version"`   // of syncd
@@ -83,7 +84,7 @@ func (g Generation) check(number int) error {
 	if g.Number != number || g.Previous < 0 || g.Previous >= g.Number || g.Fence < 0 {
 		return fmt.Errorf("generation %d after %d with fence %d", g.Number, g.Previous, g.Fence)
 	}
-	if err := cmp.Or(checkEpoch(g.Epoch), checkLine("publisher", g.Publisher), checkLine("version", g.Version), checkTime("published_at", g.PublishedAt)); err != nil {
+	if err := cmp.Or(checkEpoch(g.Epoch), checkLine("publisher", g.Publisher), checkLine("version", g.Version), checkLine("ring", g.Ring), checkTime("published_at", g.PublishedAt)); err != nil {
 		return err
 	}
 	last := ""
