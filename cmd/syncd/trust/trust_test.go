@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"syncd/cmd/syncd/cli"
+	"syncd/internal/downstream/trust"
 )
 
 // desk is a folder with keys, in which `syncd trust` runs.
@@ -170,5 +171,22 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 	if got := d.must("add", "--expires", "2040-01-01", "--trust", "@trust", "--key", "@alice"); !strings.Contains(got, "chmod 600") {
 		t.Errorf("a key that others can read brings no warning: %s", got)
+	}
+}
+
+// The text that SECURITY.md prints can be used as it stands, with the fingerprint beside it.
+func TestTrustTextOfTheReleases(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "SECURITY.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(page), "```text\n")
+	text, _, found := strings.Cut(block, "```\n")
+	chain, err := trust.ParseChain([]byte(text))
+	if !found || err != nil {
+		t.Fatal(err)
+	}
+	if chain.Root().Origin != "syncd-releases" || !strings.Contains(string(page), "# "+chain.Root().Fingerprint()) {
+		t.Errorf("origin %s, fingerprint %s", chain.Root().Origin, chain.Root().Fingerprint())
 	}
 }
