@@ -23,11 +23,11 @@ func (e *Engine) newOperations() *operation.Table {
 		operation.Ready.By(e.Alive, func() error { return e.Ready(0) }),
 		operation.Sync.By(traced(e, "sync", e.sync)),
 		operation.SyncLocked.By(traced(e, "sync", e.sync)),
-		operation.Rollback.By(traced(e, "rollback", working(e, uploading(e, proving(e.Probes, onTree((*golive.Tree).Rollback)))))),
-		operation.Activate.By(traced(e, "activate", working(e, uploading(e, proving(e.Probes, e.Probes.again(onTree((*golive.Tree).Activate))))))),
+		operation.Rollback.By(traced(e, "rollback", working(e, uploading(e, proving(e.Probes, onTree(golive.Rollback)))))),
+		operation.Activate.By(traced(e, "activate", working(e, uploading(e, proving(e.Probes, e.Probes.again(onTree(golive.Activate))))))),
 		operation.Probe.By(working(e, e.Probes.ask)),
-		operation.Order.By(working(e, uploading(e, onTree((*golive.Tree).Order)))),
-		operation.Forget.By(working(e, uploading(e, onTree((*golive.Tree).Forget)))),
+		operation.Order.By(working(e, uploading(e, onTree(golive.Order)))),
+		operation.Forget.By(working(e, uploading(e, onTree(golive.Forget)))),
 		operation.Destroy.By(working(e, e.Destruction.command)),
 		operation.Repair.By(working(e, onSyncer((*syncer.Syncer).Repair))),
 		operation.Adopt.By(working(e, onSyncer((*syncer.Syncer).Adopt))),
@@ -41,8 +41,8 @@ func (e *Engine) newOperations() *operation.Table {
 // method does an operation with the configuration in force.
 type method[Request, Result any] = func(context.Context, *active, Request) (Result, error)
 
-func onTree[Request, Result any](m func(*golive.Tree, context.Context, Request) (Result, error)) method[Request, Result] {
-	return func(ctx context.Context, a *active, req Request) (Result, error) { return m(a.syncer.Tree(), ctx, req) }
+func onTree[Request, Result any](m func(context.Context, *golive.Tree, Request) (Result, error)) method[Request, Result] {
+	return func(ctx context.Context, a *active, req Request) (Result, error) { return m(ctx, a.syncer.Tree(), req) }
 }
 
 func onSyncer[Request, Result any](m func(*syncer.Syncer, context.Context, Request) (Result, error)) method[Request, Result] {

@@ -22,13 +22,13 @@ import (
 // even of the same manifest. A manifest whose gate refuses it, or that cannot be built,
 // holds up its group and no other. With names, it is also a failure if something of them is
 // staged and must wait. The error says why nothing went live.
-func (t *Tree) Activate(ctx context.Context, req request.Activate) (report.Sync, error) {
+func Activate(ctx context.Context, t *Tree, req request.Activate) (report.Sync, error) {
 	names, err := t.named(req.Names)
 	if err != nil {
 		return report.Sync{}, err
 	}
 	if req.Discard {
-		return t.discard(ctx, names, req)
+		return discardStaged(ctx, t, names, req)
 	}
 	stay := court{t}.judgeStaged(ctx, names, req)
 	if ctx.Err() != nil {

@@ -11,7 +11,7 @@ import (
 	"syncd/internal/store"
 )
 
-func (t *Tree) discard(ctx context.Context, names []string, req request.Activate) (report.Sync, error) {
+func discardStaged(ctx context.Context, t *Tree, names []string, req request.Activate) (report.Sync, error) {
 	op := &discard{command: t.command(req.Trigger), req: req, names: names}
 	_, err := t.Apply(ctx, op)
 	return op.result, err

@@ -34,7 +34,7 @@ func (t *Tree) orphanedViewNames() (names []string) {
 // Forget publishes a new generation without what left the configuration. The
 // newest configuration counts, because a reload may have come meanwhile. Without names it
 // forgets all of them; if there are none, it changes nothing.
-func (t *Tree) Forget(ctx context.Context, req request.Forget) (report.Sync, error) {
+func Forget(ctx context.Context, t *Tree, req request.Forget) (report.Sync, error) {
 	op := &forget{command: t.command(req.Trigger), names: req.Names}
 	exported, err := t.Apply(ctx, op)
 	op.result.Exports = exported

@@ -18,7 +18,7 @@ import (
 
 // Order notes what an operator says about manifests in a new generation with the same
 // revisions. A manifest without data has no record that could hold it.
-func (t *Tree) Order(ctx context.Context, req request.Order) (report.Sync, error) {
+func Order(ctx context.Context, t *Tree, req request.Order) (report.Sync, error) {
 	op := &order{command: t.command(req.Trigger), req: req}
 	_, err := t.Apply(ctx, op)
 	return op.result, err

@@ -20,7 +20,7 @@ import (
 // not even of the same manifest. Files that nobody may have read since they were served are
 // read before the swap, so that no damage of the disk goes live; other changes go on
 // meanwhile.
-func (t *Tree) Rollback(ctx context.Context, req request.Rollback) (report.Sync, error) {
+func Rollback(ctx context.Context, t *Tree, req request.Rollback) (report.Sync, error) {
 	op := &rollback{command: t.command(request.TriggerRollback), req: req, proven: map[string]bool{}}
 	for {
 		exported, err := t.Apply(ctx, op)

@@ -56,7 +56,7 @@ func TestAManifestThatCannotBeBuiltHoldsUpItsGroupOnly(t *testing.T) {
 			must(t, err)
 			must(t, os.Remove(filepath.Join(trees[0], "b")))
 			must(t, os.Remove(w.objectPath(idOf("2026.10 of b"))))
-			result, err := w.syncer.Tree().Activate(t.Context(), request.Activate{Trigger: trigger})
+			result, err := golive.Activate(t.Context(), w.syncer.Tree(), request.Activate{Trigger: trigger})
 			must(t, err)
 			w.stayed(result)
 			for _, name := range []string{"a", "b"} {
@@ -67,7 +67,7 @@ func TestAManifestThatCannotBeBuiltHoldsUpItsGroupOnly(t *testing.T) {
 			if !w.syncer.Tree().HasDue(time.Now()) {
 				t.Error("the group is not tried again")
 			}
-			if _, err := w.syncer.Tree().Activate(t.Context(), request.Activate{Trigger: trigger}); err == nil || !strings.Contains(err.Error(), "build revision") {
+			if _, err := golive.Activate(t.Context(), w.syncer.Tree(), request.Activate{Trigger: trigger}); err == nil || !strings.Contains(err.Error(), "build revision") {
 				t.Errorf("alone: %v", err)
 			}
 			w.policy(manual)

@@ -179,7 +179,7 @@ func TestADestroyedReleaseComesBackByForceOnly(t *testing.T) {
 func TestADestroyedReleaseComesBackByPin(t *testing.T) {
 	w := hasDestroyed(t)
 	w.target("data", func(t *golive.Target) { t.Release = manifest.Latest })
-	_, err := w.syncer.Tree().Order(t.Context(), request.Order{Manifests: []string{"data"}, Release: "2026.09", Trigger: request.TriggerPin})
+	_, err := golive.Order(t.Context(), w.syncer.Tree(), request.Order{Manifests: []string{"data"}, Release: "2026.09", Trigger: request.TriggerPin})
 	must(t, err)
 	w.expect(w.poll(), "data", report.Updated)
 	w.serves("data", september())
@@ -327,7 +327,7 @@ func TestARollbackGoesPastWhatWasDestroyed(t *testing.T) {
 	w.gone("c of november")
 	w.expect(w.demand(), "data", report.Unchanged)
 	w.gone("c of november")
-	if _, err := w.syncer.Tree().Rollback(t.Context(), request.Rollback{}); err == nil || !strings.Contains(err.Error(), "nothing to go back to") {
+	if _, err := golive.Rollback(t.Context(), w.syncer.Tree(), request.Rollback{}); err == nil || !strings.Contains(err.Error(), "nothing to go back to") {
 		t.Errorf("rollback: %v", err)
 	}
 	w.serves("data", september())
@@ -339,7 +339,7 @@ func TestADiscardedRevisionIsDestroyed(t *testing.T) {
 		w.target("data", func(t *golive.Target) { t.Activate = staging.Policy{Manual: true} })
 		w.publish("data", "2026.10", october())
 		w.expect(w.demand(), "data", report.Unchanged)
-		_, err := w.syncer.Tree().Activate(t.Context(), request.Activate{Discard: true, Trigger: request.TriggerDiscard})
+		_, err := golive.Activate(t.Context(), w.syncer.Tree(), request.Activate{Discard: true, Trigger: request.TriggerDiscard})
 		must(t, err)
 		if isPruned {
 			w.syncer.Tree().PruneIfDue(t.Context())
@@ -439,7 +439,7 @@ func TestWhatLeftTheConfigurationIsDestroyed(t *testing.T) {
 	if _, err := w.destroyRelease("data", "2026.09"); !errors.As(err, new(*destroy.ServedError)) {
 		t.Errorf("while it is served: %v", err)
 	}
-	_, err := w.syncer.Tree().Forget(t.Context(), request.Forget{Names: []string{"data"}})
+	_, err := golive.Forget(t.Context(), w.syncer.Tree(), request.Forget{Names: []string{"data"}})
 	must(t, err)
 	_, err = w.destroyRelease("data", "2026.09")
 	must(t, err)

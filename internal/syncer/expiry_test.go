@@ -111,7 +111,7 @@ func TestNothingExpiredGoesLiveByCommand(t *testing.T) {
 		w := threeMonths(t)
 		w.expires(quarter)
 		w.at(noon(2026, 12, 2))
-		_, err := w.syncer.Tree().Rollback(t.Context(), request.Rollback{})
+		_, err := golive.Rollback(t.Context(), w.syncer.Tree(), request.Rollback{})
 		expired(t, err)
 		w.serves("data", october())
 		w.rollback(request.Rollback{Force: true})
@@ -134,7 +134,7 @@ func TestNothingExpiredGoesLiveByCommand(t *testing.T) {
 			t.Error("an expired revision is due")
 		}
 		w.serves("data", september())
-		_, err = w.syncer.Tree().Activate(t.Context(), request.Activate{Force: true, Trigger: request.TriggerActivate})
+		_, err = golive.Activate(t.Context(), w.syncer.Tree(), request.Activate{Force: true, Trigger: request.TriggerActivate})
 		must(t, err)
 		w.serves("data", october())
 	})
@@ -143,7 +143,7 @@ func TestNothingExpiredGoesLiveByCommand(t *testing.T) {
 		w.expires(quarter)
 		w.at(noon(2026, 12, 2))
 		pin := request.Order{Manifests: []string{"data"}, Release: "2026.09", Trigger: request.TriggerPin}
-		_, err := w.syncer.Tree().Order(t.Context(), pin)
+		_, err := golive.Order(t.Context(), w.syncer.Tree(), pin)
 		expired(t, err)
 		equal(t, "pin", w.only().Pin, "")
 		pin.Force = true
@@ -194,7 +194,7 @@ func TestAGateTellsHowLongARevisionMayBeUsed(t *testing.T) {
 	w.at(noon(2026, 11, 21))
 	w.gatedBy("data", "true") // it tells nothing any more
 	w.loseState()
-	if _, err := w.syncer.Tree().Rollback(t.Context(), request.Rollback{}); refusal.ReasonOf(err) != refusal.Expired {
+	if _, err := golive.Rollback(t.Context(), w.syncer.Tree(), request.Rollback{}); refusal.ReasonOf(err) != refusal.Expired {
 		t.Errorf("rollback: %v", err)
 	}
 }
@@ -256,7 +256,7 @@ func TestExpiredDataLeavesUntilTheNextRelease(t *testing.T) {
 	w.withdraw()
 	w.isGone("2026.09")
 	w.wantTold("refused")
-	if _, err := w.syncer.Tree().Rollback(t.Context(), request.Rollback{}); refusal.ReasonOf(err) != refusal.Expired {
+	if _, err := golive.Rollback(t.Context(), w.syncer.Tree(), request.Rollback{}); refusal.ReasonOf(err) != refusal.Expired {
 		t.Errorf("rollback: %v", err)
 	}
 	w.isGone("2026.09")
@@ -484,7 +484,7 @@ func TestAGateThatToldAWrongDayIsAskedAgain(t *testing.T) {
 	w.refuses(refusal.Expired)
 	must(t, os.WriteFile(day, []byte("2026-12-01"), 0o600))
 	w.refuses(refusal.Expired) // a sync does not ask it again
-	result, err := w.syncer.Tree().Activate(t.Context(), request.Activate{Names: []string{"data"}, Again: true, Trigger: request.TriggerActivate})
+	result, err := golive.Activate(t.Context(), w.syncer.Tree(), request.Activate{Names: []string{"data"}, Again: true, Trigger: request.TriggerActivate})
 	must(t, err)
 	w.expect(result, "data", report.Updated)
 	w.serves("data", october())

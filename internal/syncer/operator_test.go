@@ -19,7 +19,7 @@ import (
 
 func (w *world) discard() {
 	w.Helper()
-	_, err := w.syncer.Tree().Activate(context.Background(), request.Activate{Names: []string{"data"}, Discard: true, Trigger: request.TriggerDiscard})
+	_, err := golive.Activate(context.Background(), w.syncer.Tree(), request.Activate{Names: []string{"data"}, Discard: true, Trigger: request.TriggerDiscard})
 	must(w, err)
 }
 
@@ -67,7 +67,7 @@ func TestADiscardedReleaseComesBackWhenTheOperatorWantsIt(t *testing.T) {
 			if text := w.explained(); !strings.Contains(text, "2026.10 was dropped by `syncd activate --discard`, `syncd sync --force data` fetches it again") || strings.Contains(text, "the next sync will") {
 				t.Errorf("explain: %s", text)
 			}
-			_, err := w.syncer.Tree().Activate(t.Context(), request.Activate{Names: []string{"data"}, Again: true, Trigger: request.TriggerActivate})
+			_, err := golive.Activate(t.Context(), w.syncer.Tree(), request.Activate{Names: []string{"data"}, Again: true, Trigger: request.TriggerActivate})
 			if err == nil || !strings.Contains(err.Error(), "syncd sync --force data") {
 				t.Errorf("activate --again: %v", err)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/golive"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -16,7 +17,7 @@ func (w *world) orders(req request.Order) {
 	if req.Manifests == nil {
 		req.Manifests = []string{"data"}
 	}
-	_, err := w.syncer.Tree().Order(context.Background(), req)
+	_, err := golive.Order(context.Background(), w.syncer.Tree(), req)
 	must(w, err)
 }
 
@@ -55,7 +56,7 @@ func TestAPinGoesBeforeTheConfigurationAndSurvivesALostState(t *testing.T) {
 // Nothing of the data changes, so that there is nothing to stage or to judge.
 func TestAPinToTheServedReleaseEndsARollbackAtOnce(t *testing.T) {
 	w := threeMonths(t)
-	_, err := w.syncer.Tree().Rollback(t.Context(), request.Rollback{})
+	_, err := golive.Rollback(t.Context(), w.syncer.Tree(), request.Rollback{})
 	must(t, err)
 	w.policy(manual)
 	w.gatedBy("data", "false")
@@ -119,7 +120,7 @@ func TestASkippedReleaseIsPassedOver(t *testing.T) {
 	w.publish("data", "2026.11", november())
 	w.expect(w.poll(), "data", report.Updated)
 	w.serves("data", november())
-	if _, err := w.syncer.Tree().Order(context.Background(), request.Order{Manifests: []string{"data"}, Release: "2026.11", Trigger: request.TriggerSkip}); err == nil {
+	if _, err := golive.Order(context.Background(), w.syncer.Tree(), request.Order{Manifests: []string{"data"}, Release: "2026.11", Trigger: request.TriggerSkip}); err == nil {
 		t.Error("the served release was skipped")
 	}
 	w.orders(request.Order{Release: "2026.10", Undo: true, Trigger: request.TriggerSkip})
@@ -163,7 +164,7 @@ func TestARollbackKeepsTheOrders(t *testing.T) {
 
 func TestAnOrderNeedsData(t *testing.T) {
 	w := start(t, "data")
-	if _, err := w.syncer.Tree().Order(context.Background(), request.Order{Manifests: []string{"data"}, Release: "2026.09", Trigger: request.TriggerPin}); err == nil || !strings.Contains(err.Error(), "no data yet") {
+	if _, err := golive.Order(context.Background(), w.syncer.Tree(), request.Order{Manifests: []string{"data"}, Release: "2026.09", Trigger: request.TriggerPin}); err == nil || !strings.Contains(err.Error(), "no data yet") {
 		t.Errorf("got %v", err)
 	}
 }

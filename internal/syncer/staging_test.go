@@ -46,13 +46,13 @@ func (w *world) policy(p staging.Policy) {
 }
 
 func (w *world) activate(names ...string) (report.Sync, error) {
-	return w.syncer.Tree().Activate(context.Background(), request.Activate{Names: names, Trigger: request.TriggerActivate})
+	return golive.Activate(context.Background(), w.syncer.Tree(), request.Activate{Names: names, Trigger: request.TriggerActivate})
 }
 
 // window activates what may go live by itself now.
 func (w *world) window() report.Sync {
 	w.Helper()
-	result, err := w.syncer.Tree().Activate(context.Background(), request.Activate{Trigger: request.TriggerWindow})
+	result, err := golive.Activate(context.Background(), w.syncer.Tree(), request.Activate{Trigger: request.TriggerWindow})
 	must(w, err)
 	return result
 }
@@ -114,14 +114,14 @@ func TestOnlyTheRevisionThatWasSeenIsActivatedOrDiscarded(t *testing.T) {
 	w.demand()
 	req := request.Activate{Names: []string{"data"}, Revision: seen, Trigger: request.TriggerActivate}
 	for _, req.Discard = range []bool{false, true} {
-		if _, err := w.syncer.Tree().Activate(context.Background(), req); err == nil || !strings.Contains(err.Error(), seen) {
+		if _, err := golive.Activate(context.Background(), w.syncer.Tree(), req); err == nil || !strings.Contains(err.Error(), seen) {
 			t.Errorf("discard %v: %v", req.Discard, err)
 		}
 		w.serves("data", september())
 		w.staged("data", "2026.11", report.StateStaged)
 	}
 	req.Revision, req.Discard = w.status().Manifests[0].Staged.Revision, false
-	_, err := w.syncer.Tree().Activate(context.Background(), req)
+	_, err := golive.Activate(context.Background(), w.syncer.Tree(), req)
 	must(t, err)
 	w.staged("data", "", report.StateInSync)
 }
@@ -198,7 +198,7 @@ func TestDiscardDropsWhatIsStaged(t *testing.T) {
 	w := stagedOctober(t)
 	w.cfg.Retain, w.cfg.RetainFor = 0, 0
 	w.configure()
-	result, err := w.syncer.Tree().Activate(context.Background(), request.Activate{Discard: true, Trigger: request.TriggerDiscard})
+	result, err := golive.Activate(context.Background(), w.syncer.Tree(), request.Activate{Discard: true, Trigger: request.TriggerDiscard})
 	must(t, err)
 	w.expect(result, "data", report.Unchanged)
 	w.staged("data", "", report.StateInSync)
@@ -351,7 +351,7 @@ func TestActivateDoesNotWaitForADownload(t *testing.T) {
 
 func TestStagedFilesAreNotAmongThoseOfARollback(t *testing.T) {
 	w := stagedOctober(t)
-	if _, err := w.syncer.Tree().Rollback(context.Background(), request.Rollback{}); err == nil {
+	if _, err := golive.Rollback(context.Background(), w.syncer.Tree(), request.Rollback{}); err == nil {
 		t.Error("went to a staged revision")
 	}
 	w.serves("data", september())

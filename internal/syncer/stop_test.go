@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -257,7 +258,7 @@ func TestARollbackThatIsStoppedAnywhereIsCompleteOrAbsent(t *testing.T) {
 		w.expect(w.demand(), "data", report.Updated)
 		s, stop := w.stopping(n, at)
 		want := newest
-		_, err := s.Tree().Rollback(stop, request.Rollback{})
+		_, err := golive.Rollback(stop, s.Tree(), request.Rollback{})
 		switch {
 		case err == nil:
 			want = september2()

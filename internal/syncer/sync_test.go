@@ -275,11 +275,11 @@ func TestAManifestThatLeftTheTargetsStaysServedUntilItIsForgotten(t *testing.T) 
 	}
 	equal(t, "states", states, map[string]report.State{"data": report.StateHeld, "bins": report.StateOrphaned})
 	for _, name := range []string{"data", "nowhere"} {
-		if _, err := w.syncer.Tree().Forget(t.Context(), request.Forget{Names: []string{name}}); err == nil {
+		if _, err := golive.Forget(t.Context(), w.syncer.Tree(), request.Forget{Names: []string{name}}); err == nil {
 			t.Errorf("forgot %s", name)
 		}
 	}
-	result, err := w.syncer.Tree().Forget(t.Context(), request.Forget{Names: []string{"bins"}, Trigger: request.TriggerForget})
+	result, err := golive.Forget(t.Context(), w.syncer.Tree(), request.Forget{Names: []string{"bins"}, Trigger: request.TriggerForget})
 	must(t, err)
 	equal(t, "result", []any{result.Changed, result.Generation, result.Removed}, []any{true, w.generation(), []string{"bins"}})
 	w.serves("bins", nil)

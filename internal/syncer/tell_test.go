@@ -166,7 +166,7 @@ func TestARollbackIsTold(t *testing.T) {
 	}
 	w.told()
 	left := w.cfg.Mirror.Current().Records["m"].Revision
-	_, err := w.syncer.Tree().Rollback(context.Background(), request.Rollback{})
+	_, err := golive.Rollback(context.Background(), w.syncer.Tree(), request.Rollback{})
 	must(t, err)
 	if data := w.wantTold("rolled_back")[0]; data.Release != "2026.09" || data.Previous != left || data.Generation != 3 {
 		t.Errorf("told %+v", data)

@@ -49,12 +49,12 @@ func TestAManifestThatLeavesStaysInItsViewUntilItIsForgotten(t *testing.T) {
 	w.serves("ref", files{"one/data/a": "a2", "two/data/b": "b1"})
 	w.loseState()
 	w.demand()
-	if _, err := w.syncer.Tree().Rollback(t.Context(), request.Rollback{}); err != nil {
+	if _, err := golive.Rollback(t.Context(), w.syncer.Tree(), request.Rollback{}); err != nil {
 		t.Fatal(err)
 	}
 	w.serves("ref", files{"one/data/a": "a1", "two/data/b": "b1"})
 	w.viewState(report.StateInSync)
-	result, err := w.syncer.Tree().Forget(t.Context(), request.Forget{Names: []string{"two"}})
+	result, err := golive.Forget(t.Context(), w.syncer.Tree(), request.Forget{Names: []string{"two"}})
 	if err != nil || !result.OK() {
 		t.Errorf("%+v, %v", result, err)
 	}
