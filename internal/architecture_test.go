@@ -51,7 +51,7 @@ var rooms = map[string][]string{
 	"downstream": {"follower publisher serve", "catalog objectstore", "bucket rings trust"},
 	"emulator":   {".", "autocomplete contribution listing property reversegeo testclient", "releases service", "catalogue gazetteer wire"},
 	"engine":     {".", "operation orders"},
-	"golive":     {"destroyer", ".", "exporter gate probe room rows"},
+	"golive":     {"destroyer prover", "rollback", ".", "exporter gate probe room rows"},
 	"httpserver": {".", "accounts"},
 	"hooks":      {". outbox", "event"},
 	"host":       {"command rate", "account claims clock unitfile"},

@@ -5,6 +5,7 @@ import (
 
 	"syncd/internal/engine/operation"
 	"syncd/internal/golive"
+	"syncd/internal/golive/rollback"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/syncer"
@@ -23,7 +24,7 @@ func (e *Engine) newOperations() *operation.Table {
 		operation.Ready.By(e.Alive, func() error { return e.Ready(0) }),
 		operation.Sync.By(traced(e, "sync", e.sync)),
 		operation.SyncLocked.By(traced(e, "sync", e.sync)),
-		operation.Rollback.By(traced(e, "rollback", working(e, uploading(e, proving(e.Probes, onTree(golive.Rollback)))))),
+		operation.Rollback.By(traced(e, "rollback", working(e, uploading(e, proving(e.Probes, onTree(rollback.Do)))))),
 		operation.Activate.By(traced(e, "activate", working(e, uploading(e, proving(e.Probes, e.Probes.again(onTree(golive.Activate))))))),
 		operation.Probe.By(working(e, e.Probes.ask)),
 		operation.Order.By(working(e, uploading(e, onTree(golive.Order)))),

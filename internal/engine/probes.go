@@ -11,8 +11,8 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/disk/durable"
-	"syncd/internal/golive"
 	"syncd/internal/golive/probe"
+	"syncd/internal/golive/prover"
 	"syncd/internal/host/claims"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
@@ -49,8 +49,8 @@ func (p *Probes) open(disk *durable.Disk) (err error) {
 }
 
 // of returns what asks by a configuration.
-func (p *Probes) of(a *active) golive.Proving {
-	return golive.Proving{Tree: a.syncer.Tree(), Told: func(ctx context.Context) { p.engine.Hooks.runner.Drain(ctx) }}
+func (p *Probes) of(a *active) prover.Prover {
+	return prover.Prover{Tree: a.syncer.Tree(), Told: func(ctx context.Context) { p.engine.Hooks.runner.Drain(ctx) }}
 }
 
 // drop forgets what was to be asked of manifests that have no probe any more.
@@ -127,7 +127,7 @@ func (p *Probes) prove(ctx context.Context, a *active, result report.Sync) (repo
 	result.Manifests = slices.Clone(result.Manifests)
 	for i := range result.Manifests {
 		m := &result.Manifests[i]
-		about := slices.IndexFunc(all, func(o golive.Proven) bool { return o.Manifest == m.Name })
+		about := slices.IndexFunc(all, func(o prover.Proven) bool { return o.Manifest == m.Name })
 		switch {
 		case about >= 0:
 			p.tell(m, all[about])
@@ -140,7 +140,7 @@ func (p *Probes) prove(ctx context.Context, a *active, result report.Sync) (repo
 }
 
 // tell puts a verdict into a result.
-func (p *Probes) tell(m *report.ManifestResult, o golive.Proven) {
+func (p *Probes) tell(m *report.ManifestResult, o prover.Proven) {
 	if o.Why == nil {
 		return
 	}

@@ -23,7 +23,7 @@ import (
 // holds up its group and no other. With names, it is also a failure if something of them is
 // staged and must wait. The error says why nothing went live.
 func Activate(ctx context.Context, t *Tree, req request.Activate) (report.Sync, error) {
-	names, err := t.named(req.Names)
+	names, err := t.Named(req.Names)
 	if err != nil {
 		return report.Sync{}, err
 	}
@@ -34,15 +34,15 @@ func Activate(ctx context.Context, t *Tree, req request.Activate) (report.Sync, 
 	if ctx.Err() != nil {
 		return report.Sync{}, context.Cause(ctx)
 	}
-	op := &activation{command: t.command(req.Trigger), req: req, names: names, stay: stay}
+	op := &activation{Command: NewCommand(t, req.Trigger), req: req, names: names, stay: stay}
 	exported, err := t.Apply(ctx, op)
-	op.result.Exports = exported
-	return op.result, err
+	op.Result.Exports = exported
+	return op.Result, err
 }
 
 // isMeant fails if another revision waits than the one that the request names. A sync can
 // stage a newer one while a person reads what was staged before.
-func (c command) isMeant(req request.Activate) error {
+func (c Command) isMeant(req request.Activate) error {
 	for _, name := range req.Names {
 		if e := c.Staging.Get(name); req.Revision != "" && e.Revision != req.Revision {
 			return fmt.Errorf("%s: revision %s does not wait any longer, so nothing was done: see `syncd status` for what waits now", name, req.Revision)
@@ -73,7 +73,7 @@ func (r reasons) err() (err error) {
 
 // activation publishes the staged revisions that are ready, each with its whole group.
 type activation struct {
-	command
+	Command
 	req   request.Activate
 	names []string
 	stay  reasons // what gates said before
@@ -88,7 +88,7 @@ func (op *activation) Propose(context.Context) (p Proposal, err error) {
 	if !asked {
 		names = aging{op.Tree}.fresh(names, op.Staging.All())
 	}
-	records, broken := queue{op.Tree}.ready(names, op.started, asked)
+	records, broken := queue{op.Tree}.ready(names, op.Started, asked)
 	maps.Copy(op.stay, broken)
 	if asked && (len(op.req.Names) > 0 || len(records) == 0) {
 		op.addWaiting(records)
@@ -120,7 +120,7 @@ func (op *activation) addWaiting(records []mirror.Record) {
 		case e.IsQuarantined():
 			op.stay[name] = fmt.Errorf("the %s refused release %s: `syncd activate --again %s` asks it again", cmp.Or(e.Verdict.Reason, refusal.Gate), e.Release, name)
 		default:
-			waits := staging.Waits(queue{op.Tree}.members(op.Groups.Of(name), entries, op.started), op.started, true)
+			waits := staging.Waits(queue{op.Tree}.members(op.Groups.Of(name), entries, op.Started), op.Started, true)
 			op.stay[name] = fmt.Errorf("release %s stays staged: %s", e.Release, waits)
 		}
 	}
@@ -129,7 +129,7 @@ func (op *activation) addWaiting(records []mirror.Record) {
 // Leave keeps manifests that cannot be built staged, with their groups. The mates need the
 // names of what holds them up.
 func (op *activation) Leave(names, mates []string, why error) {
-	op.countExpired(names, why)
+	op.CountExpired(names, why)
 	why = fmt.Errorf("%s: %w", strings.Join(names, ", "), why)
 	for _, name := range slices.Concat(names, mates) {
 		op.stay[name] = why
@@ -138,16 +138,16 @@ func (op *activation) Leave(names, mates []string, why error) {
 
 // Settle lists the manifests that went live and those that were to.
 func (op *activation) Settle(o Outcome) (*Commit, error) {
-	if !op.settled(o) {
+	if !op.Settled(o) {
 		return nil, cmp.Or(o.Err, op.stay.err())
 	}
 	for _, record := range o.Change.Set {
-		op.result.Manifests = append(op.result.Manifests, resultOf(record, report.Updated))
+		op.Result.Manifests = append(op.Result.Manifests, ResultOf(record, report.Updated))
 	}
 	for _, name := range slices.Sorted(maps.Keys(op.stay)) {
-		op.result.Manifests = append(op.result.Manifests, stayResult(o.After.Records[name], name, string(op.Staging.Get(name).Release), op.stay[name]))
+		op.Result.Manifests = append(op.Result.Manifests, StayResult(o.After.Records[name], name, string(op.Staging.Get(name).Release), op.stay[name]))
 	}
 	changes := store.Changes{Manifests: map[string]store.Manifest{}}
-	op.noteLive(o.Change.Set, &changes)
-	return op.record(changes, outbox.News{Republished: republished(o.Before, o.Change.Set)}), o.Err
+	NoteLive(op.Tree, o.Change.Set, &changes)
+	return op.Record(changes, outbox.News{Republished: republished(o.Before, o.Change.Set)}), o.Err
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"syncd/internal/disk/space"
 	"syncd/internal/golive/probe"
@@ -325,49 +324,4 @@ func (t *Tree) showManifests(r Commit, o Outcome) {
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		status.ShowManifest(t.Metrics, name, current.Records[name], states[name], t.Staging.Get(name), ageOf(t, name))
 	}
-}
-
-// EntryOf is the entry of an operation in the history. A release that was not taken stands
-// there under its own name, not under that of the served one.
-func EntryOf(trigger string, started time.Time, result report.Sync) report.HistoryEntry {
-	now := time.Now().UTC()
-	result.Manifests = slices.Clone(result.Manifests)
-	for i := range result.Manifests {
-		if m := &result.Manifests[i]; m.Tried != "" {
-			m.Release, m.Revision = m.Tried, ""
-		}
-	}
-	return report.HistoryEntry{Time: now, Trigger: trigger, DurationSeconds: now.Sub(started).Seconds(), Sync: result}
-}
-
-// command is what the operations by command have in common.
-type command struct {
-	*Tree
-	trigger string
-	started time.Time
-	result  report.Sync
-}
-
-func (t *Tree) command(trigger string) command {
-	return command{Tree: t, trigger: trigger, started: time.Now(), result: report.Sync{
-		Generation: t.Mirror.Current().Number, Manifests: []report.ManifestResult{},
-	}}
-}
-
-// Leave does nothing: the error of a command names the manifests that it left out.
-func (c *command) Leave([]string, []string, error) {}
-
-// Recorded returns the error of the command.
-func (c *command) Recorded(err error) error { return err }
-
-// settled fills the result with what was published. It is false if nothing was.
-func (c *command) settled(o Outcome) bool {
-	c.result.Generation, c.result.Changed, c.result.Views = o.After.Number, o.Moved(), o.Views
-	return o.Moved()
-}
-
-// record is the record of a command with changes of the state.
-func (c *command) record(changes store.Changes, news outbox.News) *Commit {
-	changes.History = EntryOf(c.trigger, c.started, c.result)
-	return &Commit{Changes: changes, News: news}
 }

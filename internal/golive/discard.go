@@ -12,14 +12,14 @@ import (
 )
 
 func discardStaged(ctx context.Context, t *Tree, names []string, req request.Activate) (report.Sync, error) {
-	op := &discard{command: t.command(req.Trigger), req: req, names: names}
+	op := &discard{Command: NewCommand(t, req.Trigger), req: req, names: names}
 	_, err := t.Apply(ctx, op)
-	return op.result, err
+	return op.Result, err
 }
 
 // discard drops staged and quarantined revisions. The served ones stay.
 type discard struct {
-	command
+	Command
 	req     request.Activate
 	names   []string
 	changes store.Changes
@@ -47,19 +47,19 @@ func (op *discard) Propose(context.Context) (p Proposal, err error) {
 		}
 		record := op.Mirror.Current().Records[name]
 		record.Manifest = name // there may be none
-		op.result.Manifests = append(op.result.Manifests, resultOf(record, report.Unchanged))
+		op.Result.Manifests = append(op.Result.Manifests, ResultOf(record, report.Unchanged))
 	}
 	return p, nil
 }
 
 func (op *discard) Settle(o Outcome) (*Commit, error) {
-	op.settled(o)
-	if len(op.result.Manifests) == 0 {
+	op.Settled(o)
+	if len(op.Result.Manifests) == 0 {
 		return nil, o.Err
 	}
 	op.room.RequestPrune()
-	record := op.record(op.changes, outbox.News{})
-	for _, m := range op.result.Manifests {
+	record := op.Record(op.changes, outbox.News{})
+	for _, m := range op.Result.Manifests {
 		record.Touched = append(record.Touched, m.Name)
 	}
 	return record, o.Err

@@ -1,6 +1,8 @@
-// Package golive changes what is served. A sync, an activation, a rollback, orders,
-// forgetting, discarding and describing are operations of one Tree.Apply. One operation runs at a time,
-// in the turn of its Directory, and takes these steps:
+// Package golive changes what is served. A sync, an activation, orders, a withdrawal,
+// forgetting, discarding and describing are operations of one Tree.Apply, and so are those of
+// the rooms above the tree: package rollback goes back, and package prover goes back when a
+// consumer does not work with the data. One operation runs at a time, in the turn of its
+// Directory, and takes these steps:
 //
 //   - Operation.Propose stages what must wait, and says what is to change, compared with
 //     what is served now.

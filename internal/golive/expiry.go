@@ -10,7 +10,6 @@ import (
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/staging"
-	"syncd/internal/report"
 	"syncd/internal/report/status"
 )
 
@@ -19,7 +18,7 @@ type aging struct{ *Tree }
 
 // day is the last day on which a revision may be used, "" for none.
 func (t aging) day(r mirror.Record) expiry.Day {
-	return t.Targets.find(r.Manifest).Expires.Day(r.Release, t.Lifespans.Get(r.Manifest).Told[r.ID()])
+	return t.Targets.Find(r.Manifest).Expires.Day(r.Release, t.Lifespans.Get(r.Manifest).Told[r.ID()])
 }
 
 // isForced is true for a revision that the operator lets go live although it has expired: by
@@ -54,7 +53,7 @@ func (t aging) orders(name string) mirror.Orders {
 }
 
 func ageOf(t *Tree, name string) status.Age {
-	return status.AgeOf(t.Targets.find(name).Expires, t.Mirror.Current().Records[name], t.Lifespans.Get(name), t.Present())
+	return status.AgeOf(t.Targets.Find(name).Expires, t.Mirror.Current().Records[name], t.Lifespans.Get(name), t.Present())
 }
 
 // Served is what is served of a manifest. Of a withdrawn one it has the operator's orders.
@@ -70,7 +69,7 @@ func Served(t *Tree, name string) (record mirror.Record, isServed bool) {
 // downloaded. A gate may have told its day before: fingerprint is that of the expected
 // digests.
 func CheckRelease(t *Tree, name string, release manifest.Release, fingerprint string) error {
-	orders, day := aging{t}.orders(name), t.Targets.find(name).Expires.Day(release, "")
+	orders, day := aging{t}.orders(name), t.Targets.Find(name).Expires.Day(release, "")
 	if gone := t.Lifespans.Get(name).Withdrawn; gone != nil && gone.Release == release && gone.Fingerprint == fingerprint {
 		day = expiry.Earlier(day, gone.Expired)
 	}
@@ -80,10 +79,13 @@ func CheckRelease(t *Tree, name string, release manifest.Release, fingerprint st
 	return expiredError(name, string(release), day)
 }
 
+// CheckRevision refuses a revision that has expired, in place of the served one.
+func CheckRevision(t *Tree, r, served mirror.Record) error { return aging{t}.refusal(r, served) }
+
 // checkPin refuses to pin a release that has expired. One with several revisions has expired
 // when all of them have.
 func (t aging) checkPin(name string, release manifest.Release) error {
-	day := t.Targets.find(name).Expires.Day(release, "")
+	day := t.Targets.Find(name).Expires.Day(release, "")
 	var told expiry.Day
 	for id, d := range t.Lifespans.Get(name).Told {
 		if strings.HasPrefix(id, string(release)+"-") {
@@ -94,15 +96,6 @@ func (t aging) checkPin(name string, release manifest.Release) error {
 		return nil
 	}
 	return expiredError(name, string(release), day)
-}
-
-// countExpired shows in the metrics that a command was refused for the age of data.
-func (op *command) countExpired(names []string, why error) {
-	for _, name := range names {
-		if refusal.ReasonOf(why) == refusal.Expired {
-			op.Metrics.Synced(name, string(report.Refused), string(refusal.Expired))
-		}
-	}
 }
 
 // refuseExpired leaves expired revisions out of the change. It is an error if the change

@@ -35,15 +35,15 @@ func (t *Tree) orphanedViewNames() (names []string) {
 // newest configuration counts, because a reload may have come meanwhile. Without names it
 // forgets all of them; if there are none, it changes nothing.
 func Forget(ctx context.Context, t *Tree, req request.Forget) (report.Sync, error) {
-	op := &forget{command: t.command(req.Trigger), names: req.Names}
+	op := &forget{Command: NewCommand(t, req.Trigger), names: req.Names}
 	exported, err := t.Apply(ctx, op)
-	op.result.Exports = exported
-	return op.result, err
+	op.Result.Exports = exported
+	return op.Result, err
 }
 
 // forget takes the files of what left out of the configured views, too.
 type forget struct {
-	command
+	Command
 	names []string
 }
 
@@ -51,8 +51,8 @@ func (op *forget) Propose(context.Context) (p Proposal, err error) {
 	if err := op.RefreshLocked(); err != nil {
 		return p, err
 	}
-	if p.Change.Remove, err = op.newest.Load().forgettable(op.names); len(p.Change.Remove) > 0 {
-		p.Views, p.LateViews = op.newest.Load().ConfiguredViews(), true
+	if p.Change.Remove, err = op.Newest().forgettable(op.names); len(p.Change.Remove) > 0 {
+		p.Views, p.LateViews = op.Newest().ConfiguredViews(), true
 	}
 	return p, err
 }
@@ -78,9 +78,9 @@ func (t *Tree) forgettable(names []string) ([]string, error) {
 }
 
 func (op *forget) Settle(o Outcome) (*Commit, error) {
-	if !op.settled(o) {
+	if !op.Settled(o) {
 		return nil, o.Err
 	}
-	op.result.Removed = o.Change.Remove
-	return op.record(store.Changes{Forgotten: o.Change.Remove}, outbox.News{}), o.Err
+	op.Result.Removed = o.Change.Remove
+	return op.Record(store.Changes{Forgotten: o.Change.Remove}, outbox.News{}), o.Err
 }

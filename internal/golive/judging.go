@@ -98,7 +98,7 @@ func (t court) judgeEntry(ctx context.Context, of Target, e staging.Revision, ag
 func (t court) noteRefusal(e staging.Revision, err error) {
 	served := t.Mirror.Current()
 	entry := EntryOf(request.TriggerActivate, time.Now(), report.Sync{
-		Generation: served.Number, Manifests: []report.ManifestResult{stayResult(served.Records[e.Manifest], e.Manifest, string(e.Release), err)},
+		Generation: served.Number, Manifests: []report.ManifestResult{StayResult(served.Records[e.Manifest], e.Manifest, string(e.Release), err)},
 	})
 	refused := t.Problem(event.Refused, e.Manifest, e.Release, err)
 	if err := t.Commit(Commit{Changes: store.Changes{History: entry}, News: outbox.News{Events: []event.Event{refused}}}); err != nil {

@@ -19,14 +19,14 @@ import (
 // Order notes what an operator says about manifests in a new generation with the same
 // revisions. A manifest without data has no record that could hold it.
 func Order(ctx context.Context, t *Tree, req request.Order) (report.Sync, error) {
-	op := &order{command: t.command(req.Trigger), req: req}
+	op := &order{Command: NewCommand(t, req.Trigger), req: req}
 	_, err := t.Apply(ctx, op)
-	return op.result, err
+	return op.Result, err
 }
 
 // order changes no revision, so that no view follows.
 type order struct {
-	command
+	Command
 	req       request.Order
 	withdrawn []string // manifests that nothing is served of, whose orders changed
 }
@@ -52,7 +52,7 @@ func (op *order) Propose(context.Context) (p Proposal, err error) {
 		}
 		if op.req.Trigger == request.TriggerPin && !op.req.Force {
 			if err := (aging{op.Tree}).checkPin(t.Name, orders.Pin); err != nil {
-				op.countExpired([]string{t.Name}, err)
+				op.CountExpired([]string{t.Name}, err)
 				return p, err
 			}
 		}
@@ -72,11 +72,11 @@ func (op *order) Propose(context.Context) (p Proposal, err error) {
 			}
 		}
 		record.Manifest = t.Name
-		result := resultOf(record, report.Unchanged)
+		result := ResultOf(record, report.Unchanged)
 		if orders.Holds(time.Now()) {
 			result.HoldUntil = &orders.HoldUntil
 		}
-		op.result.Manifests = append(op.result.Manifests, result)
+		op.Result.Manifests = append(op.Result.Manifests, result)
 	}
 	return p, nil
 }
@@ -107,7 +107,7 @@ func newOrders(record mirror.Record, req request.Order) (mirror.Orders, error) {
 
 // Settle drops what is staged against the new orders.
 func (op *order) Settle(o Outcome) (*Commit, error) {
-	if !op.settled(o) && len(op.withdrawn) == 0 {
+	if !op.Settled(o) && len(op.withdrawn) == 0 {
 		return nil, o.Err
 	}
 	err := o.Err
@@ -119,5 +119,5 @@ func (op *order) Settle(o Outcome) (*Commit, error) {
 		}
 		op.Metrics.Pinned(name, t.Release != manifest.Latest)
 	}
-	return op.record(store.Changes{}, outbox.News{}), err
+	return op.Record(store.Changes{}, outbox.News{}), err
 }

@@ -201,7 +201,7 @@ func (p *Publication) endedHolds(current mirror.Generation) map[string]mirror.Or
 // dropped lists what leaves with the generation: with DropRemoved, what left the newest
 // configuration. A manifest also takes its name from a view that left.
 func (p *Publication) dropped(set []mirror.Record) (names []string) {
-	t := p.tree.newest.Load()
+	t := p.tree.Newest()
 	if t.DropRemoved {
 		names = t.orphanedManifests()
 	}
@@ -259,7 +259,7 @@ func (p *Publication) noteLive(record *Commit) {
 			p.Mates = append(p.Mates, live)
 		}
 	}
-	p.tree.noteLive(p.Mates, &record.Changes)
+	NoteLive(p.tree, p.Mates, &record.Changes)
 	record.News.Republished = republished(p.Before, p.Mates)
 }
 
@@ -285,24 +285,9 @@ func (p *Publication) Recorded(err error) error {
 // MateResults are the outcomes of the manifests that went live and are of no candidate.
 func (p *Publication) MateResults() (results []report.ManifestResult) {
 	for _, record := range p.Mates {
-		results = append(results, resultOf(record, report.Updated))
+		results = append(results, ResultOf(record, report.Updated))
 	}
 	return results
-}
-
-// noteLive adds what is saved of staged manifests that went live. Their digests were
-// compared when they were staged.
-func (t *Tree) noteLive(records []mirror.Record, changes *store.Changes) {
-	states, err := t.Store.Manifests()
-	if err != nil && len(records) > 0 {
-		t.Log.Warn().Err(err).Msg("reading the state failed; the next sync compares all digests")
-		return
-	}
-	for _, record := range records {
-		state := states[record.Manifest]
-		state.Served, state.Failure = record.ID(), nil
-		changes.Manifests[record.Manifest] = state
-	}
 }
 
 // Describe publishes records of served revisions of which more is known now. The revisions

@@ -114,7 +114,7 @@ func membersOf(group []string, targets Targets, current mirror.Generation, entri
 	members := make([]staging.Member, len(group))
 	for i, name := range group {
 		served := current.Records[name]
-		of := targets.find(name).With(served.Orders)
+		of := targets.Find(name).With(served.Orders)
 		if entries[name].ID() == served.ID() { // it went live, and is not forgotten yet
 			entries[name] = staging.Revision{}
 		}

@@ -84,8 +84,8 @@ func (all Targets) Has(name string) bool {
 	return slices.ContainsFunc(all, func(t Target) bool { return t.Name == name })
 }
 
-// find returns the target of a manifest, one without settings if it left the configuration.
-func (all Targets) find(name string) Target {
+// Find returns the target of a manifest, one without settings if it left the configuration.
+func (all Targets) Find(name string) Target {
 	if i := slices.IndexFunc(all, func(t Target) bool { return t.Name == name }); i >= 0 {
 		return all[i]
 	}
@@ -93,7 +93,7 @@ func (all Targets) find(name string) Target {
 }
 
 // Probe returns the probe of a manifest.
-func (all Targets) Probe(name string) probe.Probe { return all.find(name).Probe }
+func (all Targets) Probe(name string) probe.Probe { return all.Find(name).Probe }
 
 // Choose returns the targets with the given names, sorted; without names, all targets.
 // Unknown names are an error unless skipUnknown.
@@ -104,7 +104,7 @@ func (all Targets) Choose(names []string, skipUnknown bool) (chosen Targets, err
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		switch {
 		case all.Has(name):
-			chosen = append(chosen, all.find(name))
+			chosen = append(chosen, all.Find(name))
 		case !skipUnknown:
 			return nil, &request.UnknownManifestError{Name: name}
 		}
@@ -144,9 +144,9 @@ func (all Groups) split(records []mirror.Record) (groups [][]string) {
 	return groups
 }
 
-// named returns the manifests that names of manifests and groups mean, each with its
+// Named returns the manifests that names of manifests and groups mean, each with its
 // whole group; without names, all.
-func (t *Tree) named(asked []string) (names []string, err error) {
+func (t *Tree) Named(asked []string) (names []string, err error) {
 	if len(asked) == 0 {
 		return t.Targets.Names(), nil
 	}
@@ -166,7 +166,7 @@ func (t *Tree) named(asked []string) (names []string, err error) {
 
 // target returns the target of a manifest with the orders for it.
 func (t *Tree) target(name string) Target {
-	return t.Targets.find(name).With(aging{t}.orders(name))
+	return t.Targets.Find(name).With(aging{t}.orders(name))
 }
 
 // Selection identifies which files of a target are mirrored and by which digests they are

@@ -120,6 +120,12 @@ func (d *Directory) Change(ctx context.Context, work func() error) error {
 // Rows returns what compares the rows of revisions.
 func (d *Directory) Rows() *rows.Docket { return d.rows }
 
+// Newest returns the Tree of the configuration in force.
+func (d *Directory) Newest() *Tree { return d.newest.Load() }
+
+// Probing returns the watches that ask consumers.
+func (d *Directory) Probing() *probe.Docket { return &d.probing }
+
 // Running returns what runs beside changes of the tree.
 func (d *Directory) Running() Running { return d.running }
 
@@ -170,7 +176,7 @@ func (cfg Config) Disk() *durable.Disk {
 func (t *Tree) RoomConfig() room.Config {
 	cfg := room.Config{
 		Mirror: t.Mirror, Store: t.Store, Staging: t.Staging, Lifespans: t.Lifespans, Inventory: t.Inventory, Log: t.Log,
-		Back: court{t}.backs, Manifests: t.Targets.Names(), Transfers: t.Transfers, Retain: t.Retain, RetainFor: t.RetainFor, Recheck: t.Recheck,
+		Back: func() []mirror.Record { return WaysBack(t) }, Manifests: t.Targets.Names(), Transfers: t.Transfers, Retain: t.Retain, RetainFor: t.RetainFor, Recheck: t.Recheck,
 	}
 	if t.Followers != nil { // a nil Followers in the other interface would not be nil
 		cfg.Followers = t.Followers
@@ -195,5 +201,5 @@ func (t *Tree) RefreshLocked() error {
 	if err := t.Mirror.Refresh(); err != nil {
 		return err
 	}
-	return t.Mirror.Grant(t.newest.Load().Access)
+	return t.Mirror.Grant(t.Newest().Access)
 }

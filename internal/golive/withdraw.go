@@ -23,10 +23,10 @@ func Withdraw(ctx context.Context, t *Tree) (report.Sync, error) {
 	if len(aging{t}.withdrawable()) == 0 {
 		return report.Sync{}, nil
 	}
-	op := &withdrawal{command: t.command(request.TriggerExpiry)}
+	op := &withdrawal{Command: NewCommand(t, request.TriggerExpiry)}
 	exported, err := t.Apply(ctx, op)
-	op.result.Exports = exported
-	return op.result, err
+	op.Result.Exports = exported
+	return op.Result, err
 }
 
 // withdrawable names the manifests whose served data is to leave. What the operator let go
@@ -45,13 +45,13 @@ func (t aging) withdrawable() (names []string) {
 
 // withdrawal takes expired manifests out of what is served. Views follow, and become empty
 // if nothing is left for them.
-type withdrawal struct{ command }
+type withdrawal struct{ Command }
 
 func (op *withdrawal) Propose(context.Context) (p Proposal, err error) {
 	if err := op.RefreshLocked(); err != nil {
 		return p, err
 	}
-	t := aging{op.newest.Load()}
+	t := aging{op.Newest()}
 	current := op.Mirror.Current()
 	p = Proposal{Views: t.ConfiguredViews(), LateViews: true, Withdraws: true}
 	p.Change.Remove = t.withdrawable()
@@ -74,15 +74,15 @@ func (op *withdrawal) Propose(context.Context) (p Proposal, err error) {
 }
 
 func (op *withdrawal) Settle(o Outcome) (*Commit, error) {
-	if !op.settled(o) {
+	if !op.Settled(o) {
 		return nil, o.Err
 	}
-	op.result.Removed = o.Change.Remove
+	op.Result.Removed = o.Change.Remove
 	for _, name := range o.Change.Remove {
 		r := o.Before.Records[name]
 		op.Log.Warn().Str("manifest", name).Str("release", string(r.Release)).Str("revision", r.Revision).Msg("the data expired and was taken out of what is served")
 	}
-	record := op.record(store.Changes{}, outbox.News{})
+	record := op.Record(store.Changes{}, outbox.News{})
 	record.Touched = o.Change.Remove
 	return record, o.Err
 }

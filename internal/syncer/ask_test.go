@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"syncd/internal/emulator"
-	"syncd/internal/golive"
+	"syncd/internal/golive/rollback"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -78,7 +78,7 @@ func TestAHeldManifestAsksForNoSizesUntilItMovesOn(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
 	w.poll()
-	if _, err := golive.Rollback(t.Context(), w.syncer.Tree(), request.Rollback{}); err != nil {
+	if _, err := rollback.Do(t.Context(), w.syncer.Tree(), request.Rollback{}); err != nil {
 		t.Fatal(err)
 	}
 	w.cfg.Retain = 0

@@ -15,6 +15,7 @@ import (
 	"syncd/internal/emulator"
 	"syncd/internal/golive"
 	"syncd/internal/golive/destroyer"
+	"syncd/internal/golive/rollback"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/expiry"
 	"syncd/internal/mirror"
@@ -327,7 +328,7 @@ func TestARollbackGoesPastWhatWasDestroyed(t *testing.T) {
 	w.gone("c of november")
 	w.expect(w.demand(), "data", report.Unchanged)
 	w.gone("c of november")
-	if _, err := golive.Rollback(t.Context(), w.syncer.Tree(), request.Rollback{}); err == nil || !strings.Contains(err.Error(), "nothing to go back to") {
+	if _, err := rollback.Do(t.Context(), w.syncer.Tree(), request.Rollback{}); err == nil || !strings.Contains(err.Error(), "nothing to go back to") {
 		t.Errorf("rollback: %v", err)
 	}
 	w.serves("data", september())

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"syncd/internal/golive"
+	"syncd/internal/golive/rollback"
 	"syncd/internal/manifest/expiry"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/manifest/refusal"
@@ -111,7 +112,7 @@ func TestNothingExpiredGoesLiveByCommand(t *testing.T) {
 		w := threeMonths(t)
 		w.expires(quarter)
 		w.at(noon(2026, 12, 2))
-		_, err := golive.Rollback(t.Context(), w.syncer.Tree(), request.Rollback{})
+		_, err := rollback.Do(t.Context(), w.syncer.Tree(), request.Rollback{})
 		expired(t, err)
 		w.serves("data", october())
 		w.rollback(request.Rollback{Force: true})
@@ -194,7 +195,7 @@ func TestAGateTellsHowLongARevisionMayBeUsed(t *testing.T) {
 	w.at(noon(2026, 11, 21))
 	w.gatedBy("data", "true") // it tells nothing any more
 	w.loseState()
-	if _, err := golive.Rollback(t.Context(), w.syncer.Tree(), request.Rollback{}); refusal.ReasonOf(err) != refusal.Expired {
+	if _, err := rollback.Do(t.Context(), w.syncer.Tree(), request.Rollback{}); refusal.ReasonOf(err) != refusal.Expired {
 		t.Errorf("rollback: %v", err)
 	}
 }
@@ -256,7 +257,7 @@ func TestExpiredDataLeavesUntilTheNextRelease(t *testing.T) {
 	w.withdraw()
 	w.isGone("2026.09")
 	w.wantTold("refused")
-	if _, err := golive.Rollback(t.Context(), w.syncer.Tree(), request.Rollback{}); refusal.ReasonOf(err) != refusal.Expired {
+	if _, err := rollback.Do(t.Context(), w.syncer.Tree(), request.Rollback{}); refusal.ReasonOf(err) != refusal.Expired {
 		t.Errorf("rollback: %v", err)
 	}
 	w.isGone("2026.09")

@@ -12,6 +12,7 @@ import (
 	"syncd/internal/downstream/bucket/buckettest"
 	"syncd/internal/emulator"
 	"syncd/internal/golive"
+	"syncd/internal/golive/rollback"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/destruction"
 	"syncd/internal/manifest/expiry"
@@ -120,7 +121,7 @@ func TestAHostileOrderReachesOnlyWhatTheUpstreamGave(t *testing.T) {
 		equal(t, "on disk", w.onDisk("data"), []string{"2026.09", "2026.10", "2026.11"})
 		equal(t, "destroyed", w.destroyed(), []string(nil))
 		// Going back to data of the first upstream does not make it the other one's.
-		_, err := golive.Rollback(t.Context(), w.syncer.Tree(), request.Rollback{Manifests: []string{"data"}})
+		_, err := rollback.Do(t.Context(), w.syncer.Tree(), request.Rollback{Manifests: []string{"data"}})
 		must(t, err)
 		w.publish("data", "2026.12", files{"a": "data of 2026.12", "same": "shared"})
 		w.expect(w.force(), "data", report.Updated)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"syncd/internal/golive"
+	"syncd/internal/golive/rollback"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -56,7 +57,7 @@ func TestAPinGoesBeforeTheConfigurationAndSurvivesALostState(t *testing.T) {
 // Nothing of the data changes, so that there is nothing to stage or to judge.
 func TestAPinToTheServedReleaseEndsARollbackAtOnce(t *testing.T) {
 	w := threeMonths(t)
-	_, err := golive.Rollback(t.Context(), w.syncer.Tree(), request.Rollback{})
+	_, err := rollback.Do(t.Context(), w.syncer.Tree(), request.Rollback{})
 	must(t, err)
 	w.policy(manual)
 	w.gatedBy("data", "false")

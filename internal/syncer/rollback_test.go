@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"syncd/internal/golive"
+	"syncd/internal/golive/rollback"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/store"
@@ -15,7 +16,7 @@ import (
 // rollback goes back and expects it to work.
 func (w *world) rollback(req request.Rollback) report.Sync {
 	w.Helper()
-	result, err := golive.Rollback(context.Background(), w.syncer.Tree(), req)
+	result, err := rollback.Do(context.Background(), w.syncer.Tree(), req)
 	must(w, err)
 	return result
 }
@@ -128,7 +129,7 @@ func TestRollbackOfOneManifestLeavesTheOthers(t *testing.T) {
 	w.serves("bins", files{"x": "1"})
 	w.serves("data", october())
 	w.held("")
-	if _, err := golive.Rollback(context.Background(), w.syncer.Tree(), request.Rollback{Manifests: []string{"nosuch"}}); err == nil || !strings.Contains(err.Error(), "nosuch") {
+	if _, err := rollback.Do(context.Background(), w.syncer.Tree(), request.Rollback{Manifests: []string{"nosuch"}}); err == nil || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("an unknown manifest: %v", err)
 	}
 }
@@ -214,7 +215,7 @@ func TestFiltersThatChangeDuringAHoldDoNotEndIt(t *testing.T) {
 func TestRollbackWithNothingToGoBackTo(t *testing.T) {
 	w := served(t)
 	for _, req := range []request.Rollback{{}, {Generation: 1}, {Generation: 99}} {
-		_, err := golive.Rollback(context.Background(), w.syncer.Tree(), req)
+		_, err := rollback.Do(context.Background(), w.syncer.Tree(), req)
 		if err == nil {
 			t.Errorf("rollback %+v succeeded, want an error", req)
 		}
@@ -245,7 +246,7 @@ func TestARottenRevisionDoesNotGoLiveAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := advanced(t)
 			w.rot(october()["c.txt"])
-			_, err := golive.Rollback(context.Background(), w.syncer.Tree(), by)
+			_, err := rollback.Do(context.Background(), w.syncer.Tree(), by)
 			if err == nil || !strings.Contains(err.Error(), "c.txt of data 2026.10 is damaged on the disk: `syncd pin data 2026.10`") {
 				t.Errorf("rollback: %v", err)
 			}

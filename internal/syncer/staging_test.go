@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"syncd/internal/golive"
+	"syncd/internal/golive/rollback"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
@@ -351,7 +352,7 @@ func TestActivateDoesNotWaitForADownload(t *testing.T) {
 
 func TestStagedFilesAreNotAmongThoseOfARollback(t *testing.T) {
 	w := stagedOctober(t)
-	if _, err := golive.Rollback(context.Background(), w.syncer.Tree(), request.Rollback{}); err == nil {
+	if _, err := rollback.Do(context.Background(), w.syncer.Tree(), request.Rollback{}); err == nil {
 		t.Error("went to a staged revision")
 	}
 	w.serves("data", september())

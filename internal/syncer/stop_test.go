@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"syncd/internal/golive"
+	"syncd/internal/golive/rollback"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -258,7 +258,7 @@ func TestARollbackThatIsStoppedAnywhereIsCompleteOrAbsent(t *testing.T) {
 		w.expect(w.demand(), "data", report.Updated)
 		s, stop := w.stopping(n, at)
 		want := newest
-		_, err := golive.Rollback(stop, s.Tree(), request.Rollback{})
+		_, err := rollback.Do(stop, s.Tree(), request.Rollback{})
 		switch {
 		case err == nil:
 			want = september2()

@@ -9,6 +9,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/golive"
+	"syncd/internal/golive/rollback"
 	"syncd/internal/hooks/event"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror/staging"
@@ -166,7 +167,7 @@ func TestARollbackIsTold(t *testing.T) {
 	}
 	w.told()
 	left := w.cfg.Mirror.Current().Records["m"].Revision
-	_, err := golive.Rollback(context.Background(), w.syncer.Tree(), request.Rollback{})
+	_, err := rollback.Do(context.Background(), w.syncer.Tree(), request.Rollback{})
 	must(t, err)
 	if data := w.wantTold("rolled_back")[0]; data.Release != "2026.09" || data.Previous != left || data.Generation != 3 {
 		t.Errorf("told %+v", data)

@@ -8,6 +8,7 @@ import (
 
 	"syncd/internal/emulator"
 	"syncd/internal/golive"
+	"syncd/internal/golive/rollback"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/report"
@@ -36,7 +37,7 @@ func TestAViewFollowsItsManifestsInOneSwap(t *testing.T) {
 	result := w.demand()
 	equal(t, "generation", result.Generation, 2)
 	w.serves("ref", files{"one/data/a": "a2", "two/data/b": "b1"})
-	if _, err := golive.Rollback(t.Context(), w.syncer.Tree(), request.Rollback{}); err != nil {
+	if _, err := rollback.Do(t.Context(), w.syncer.Tree(), request.Rollback{}); err != nil {
 		t.Fatal(err)
 	}
 	w.serves("ref", files{"one/data/a": "a1", "two/data/b": "b1"})
@@ -184,7 +185,7 @@ func TestARollbackTellsThatAViewWithAnUnreadableMapStays(t *testing.T) {
 	}
 	w.cfg.Views[0].ReadMaps = func() (map[string]*layout.Map, error) { return nil, errors.New("no such file") }
 	w.configure()
-	result, err := golive.Rollback(t.Context(), w.syncer.Tree(), request.Rollback{})
+	result, err := rollback.Do(t.Context(), w.syncer.Tree(), request.Rollback{})
 	must(t, err)
 	if result.OK() || !strings.Contains(result.Views[0].Error, "no such file") {
 		t.Errorf("%+v", result)

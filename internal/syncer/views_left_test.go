@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"syncd/internal/golive"
+	"syncd/internal/golive/rollback"
 	"syncd/internal/manifest/layout"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -49,7 +50,7 @@ func TestAManifestThatLeavesStaysInItsViewUntilItIsForgotten(t *testing.T) {
 	w.serves("ref", files{"one/data/a": "a2", "two/data/b": "b1"})
 	w.loseState()
 	w.demand()
-	if _, err := golive.Rollback(t.Context(), w.syncer.Tree(), request.Rollback{}); err != nil {
+	if _, err := rollback.Do(t.Context(), w.syncer.Tree(), request.Rollback{}); err != nil {
 		t.Fatal(err)
 	}
 	w.serves("ref", files{"one/data/a": "a1", "two/data/b": "b1"})

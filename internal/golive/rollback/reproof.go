@@ -1,4 +1,4 @@
-package golive
+package rollback
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"syncd/internal/golive"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/store"
@@ -22,7 +23,7 @@ type unprovenError struct{ records []mirror.Record }
 func (e *unprovenError) Error() string { return "files must be read first" }
 
 // reproof reads revisions that have lain on the disk. It does not need the turn.
-type reproof struct{ *Tree }
+type reproof struct{ *golive.Tree }
 
 // read reads the files of revisions, apart from those that are served now, which cannot
 // become worse, and those that a scrub has read lately. The error names a damaged file.

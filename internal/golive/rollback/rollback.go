@@ -1,12 +1,12 @@
-package golive
+package rollback
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
+	"syncd/internal/golive"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
@@ -15,22 +15,22 @@ import (
 	"syncd/internal/store"
 )
 
-// Rollback publishes a new generation with the revisions of an earlier one. Each
+// Do publishes a new generation with the revisions of an earlier one. Each
 // manifest that goes back is held there, see mirror.Hold. It does not wait for downloads,
 // not even of the same manifest. Files that nobody may have read since they were served are
 // read before the swap, so that no damage of the disk goes live; other changes go on
 // meanwhile.
-func Rollback(ctx context.Context, t *Tree, req request.Rollback) (report.Sync, error) {
-	op := &rollback{command: t.command(request.TriggerRollback), req: req, proven: map[string]bool{}}
+func Do(ctx context.Context, t *golive.Tree, req request.Rollback) (report.Sync, error) {
+	op := &operation{Command: golive.NewCommand(t, request.TriggerRollback), req: req, proven: map[string]bool{}}
 	for {
 		exported, err := t.Apply(ctx, op)
 		var unproven *unprovenError
 		if !errors.As(err, &unproven) {
-			op.result.Exports = exported
-			return op.result, err
+			op.Result.Exports = exported
+			return op.Result, err
 		}
 		if err := (reproof{t}).read(ctx, unproven.records); err != nil {
-			return op.result, err
+			return op.Result, err
 		}
 		for _, r := range unproven.records {
 			op.proven[r.Key()] = true
@@ -38,16 +38,16 @@ func Rollback(ctx context.Context, t *Tree, req request.Rollback) (report.Sync, 
 	}
 }
 
-// rollback goes back as a whole: a view that cannot hold the files prevents it.
-type rollback struct {
-	command
+// operation goes back as a whole: a view that cannot hold the files prevents it.
+type operation struct {
+	golive.Command
 	req     request.Rollback
-	targets Targets
+	targets golive.Targets
 	found   *mirror.Generation // the goal, which stays the same while its files are read
 	proven  map[string]bool    // revisions whose files were read, by their keys
 }
 
-func (op *rollback) Propose(context.Context) (p Proposal, err error) {
+func (op *operation) Propose(context.Context) (p golive.Proposal, err error) {
 	if op.targets, err = op.Targets.Choose(op.req.Manifests, false); err != nil {
 		return p, err
 	}
@@ -60,7 +60,7 @@ func (op *rollback) Propose(context.Context) (p Proposal, err error) {
 	}
 	current := op.Mirror.Current()
 	op.found = &goal
-	p = Proposal{Change: op.changeTo(goal, current, op.targets), Whole: true, Views: op.ConfiguredViews(), Orphans: true, Stays: true}
+	p = golive.Proposal{Change: ChangeTo(op.Tree, goal, current, op.targets), Whole: true, Views: op.ConfiguredViews(), Orphans: true, Stays: true}
 	if op.req.Force {
 		p.Forced = op.targets.Names()
 	}
@@ -88,13 +88,13 @@ func (op *rollback) Propose(context.Context) (p Proposal, err error) {
 }
 
 // expired says which revision must not go live any more, before files are read.
-func (op *rollback) expired(p Proposal) error {
+func (op *operation) expired(p golive.Proposal) error {
 	if len(p.Forced) > 0 {
 		return nil
 	}
 	for _, r := range p.Change.Set {
-		if why := (aging{op.Tree}).refusal(r, op.Mirror.Current().Records[r.Manifest]); why != nil {
-			op.countExpired([]string{r.Manifest}, why)
+		if why := golive.CheckRevision(op.Tree, r, op.Mirror.Current().Records[r.Manifest]); why != nil {
+			op.CountExpired([]string{r.Manifest}, why)
 			return fmt.Errorf("%w; `syncd rollback --manifest NAME` rolls back others", why)
 		}
 	}
@@ -102,29 +102,29 @@ func (op *rollback) expired(p Proposal) error {
 }
 
 // Settle lists the manifests that went back.
-func (op *rollback) Settle(o Outcome) (*Commit, error) {
-	if !op.settled(o) {
+func (op *operation) Settle(o golive.Outcome) (*golive.Commit, error) {
+	if !op.Settled(o) {
 		return nil, o.Err
 	}
 	for _, record := range o.Change.Set {
-		result := resultOf(record, report.Updated)
+		result := golive.ResultOf(record, report.Updated)
 		if _, moved := o.Change.Orders[record.Manifest]; moved {
 			result.PinnedBefore = string(o.Before.Records[record.Manifest].Orders.Pin)
 			op.Log.Warn().Str("manifest", record.Manifest).Str("pin", string(record.Release)).Str("pinned_before", result.PinnedBefore).Msg("the rollback moved the pin")
 		}
-		op.result.Manifests = append(op.result.Manifests, result)
+		op.Result.Manifests = append(op.Result.Manifests, result)
 	}
-	return op.record(store.Changes{}, outbox.News{}), o.Err
+	return op.Record(store.Changes{}, outbox.News{}), o.Err
 }
 
 // isUndone is true for a revision that the consumer did not work with.
-func (op *rollback) isUndone(r mirror.Record) bool {
+func (op *operation) isUndone(r mirror.Record) bool {
 	e := op.Staging.Get(r.Manifest)
 	return e.IsUndone() && e.ID() == r.ID()
 }
 
 // refusedByProbe names the revisions to which no rollback leads.
-func (op *rollback) refusedByProbe() (text string) {
+func (op *operation) refusedByProbe() (text string) {
 	for _, t := range op.targets {
 		if e := op.Staging.Get(t.Name); e.IsUndone() {
 			text += fmt.Sprintf("; the probe refused %s of %s: `syncd activate --again %s` tries it again", e.Release, t.Name, t.Name)
@@ -135,7 +135,7 @@ func (op *rollback) refusedByProbe() (text string) {
 
 // goal is the requested generation; without one, the newest generation before the
 // current one that has another revision of one of the manifests.
-func (op *rollback) goal() (mirror.Generation, error) {
+func (op *operation) goal() (mirror.Generation, error) {
 	switch {
 	case op.found != nil && op.found.Number == 0:
 		return *op.found, nil
@@ -150,10 +150,10 @@ func (op *rollback) goal() (mirror.Generation, error) {
 		return mirror.Generation{}, err
 	}
 	for _, g := range all {
-		differs := slices.ContainsFunc(op.targets, func(t Target) bool {
+		differs := slices.ContainsFunc(op.targets, func(t golive.Target) bool {
 			then, shown := g.Records[t.Name]
 			return shown && then.ID() != current.Records[t.Name].ID()
-		}) && !slices.ContainsFunc(op.targets, func(t Target) bool { return op.isUndone(g.Records[t.Name]) })
+		}) && !slices.ContainsFunc(op.targets, func(t golive.Target) bool { return op.isUndone(g.Records[t.Name]) })
 		if g.Number < current.Number && differs {
 			return g, nil
 		}
@@ -163,7 +163,7 @@ func (op *rollback) goal() (mirror.Generation, error) {
 
 // revisionsBefore makes a generation of the revisions served before the current
 // ones, when no earlier generation is on disk.
-func (op *rollback) revisionsBefore() (mirror.Generation, error) {
+func (op *operation) revisionsBefore() (mirror.Generation, error) {
 	view := mirror.Generation{Records: map[string]mirror.Record{}}
 	current := op.Mirror.Current()
 	for _, t := range op.targets {
@@ -180,48 +180,4 @@ func (op *rollback) revisionsBefore() (mirror.Generation, error) {
 		return mirror.Generation{}, errors.New("nothing to go back to: no other revision is on disk" + op.refusedByProbe())
 	}
 	return view, nil
-}
-
-// changeTo returns the change that leads to a generation. A pin goes along.
-func (op *command) changeTo(goal, current mirror.Generation, targets Targets) (change mirror.Change) {
-	for _, t := range targets {
-		then, shown := goal.Records[t.Name]
-		now := current.Records[t.Name]
-		if !shown || then.ID() == now.ID() {
-			continue
-		}
-		orders := aging{op.Tree}.orders(t.Name)
-		if orders.Pin != "" && orders.Pin != then.Release { // or the next sync would undo the rollback
-			orders.Pin, orders.PinForced = then.Release, false
-			if change.Orders == nil {
-				change.Orders = map[string]mirror.Orders{}
-			}
-			change.Orders[t.Name] = orders
-		}
-		then = op.Mirror.Records.Described(then)
-		then.Held, then.PublishedAt = op.holdFrom(t.With(orders), now, then), time.Now().UTC()
-		change.Set = append(change.Set, then)
-	}
-	return change
-}
-
-// holdFrom is the hold of a manifest that goes from one record to another. Going
-// forward ends a hold; a manifest that stays behind the release that it left keeps
-// the hold from there, also if the configured release or the pin changed since.
-func (op *command) holdFrom(t Target, now, then mirror.Record) *mirror.Hold {
-	if hold := now.Held; hold != nil {
-		if then.Release.Newer(hold.Release) || then.Release == hold.Release && then.Revision == hold.Revision {
-			return nil
-		}
-		still := *hold
-		still.Setting = t.Release
-		return &still
-	}
-	if now.Manifest == "" || then.Release.Newer(now.Release) {
-		return nil
-	}
-	return &mirror.Hold{
-		Release: now.Release, Revision: now.Revision, Fingerprint: now.Fingerprint(),
-		Setting: t.Release, Selection: op.Selection(t),
-	}
 }

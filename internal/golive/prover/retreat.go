@@ -1,23 +1,24 @@
-package golive
+package prover
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	"syncd/internal/golive"
 	"syncd/internal/golive/probe"
+	"syncd/internal/golive/rollback"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/record"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
-	"syncd/internal/report/request"
 	"syncd/internal/store"
 )
-
-const triggerProbe = request.TriggerProbe
 
 // errNoWayBack says that a revision stays although its probe failed.
 var errNoWayBack = errors.New("there is no way back")
@@ -26,14 +27,14 @@ var errNoWayBack = errors.New("there is no way back")
 // brought of its group. All of it is kept back as after a rollback, and the revision is
 // quarantined.
 type retreat struct {
-	command
+	golive.Command
 	name, id string // of the revision
 	trial    probe.Trial
 	verdict  probe.Verdict
 	stays    string // why it stays, with errNoWayBack
 }
 
-func (op *retreat) Propose(ctx context.Context) (p Proposal, err error) {
+func (op *retreat) Propose(ctx context.Context) (p golive.Proposal, err error) {
 	if err := op.RefreshLocked(); err != nil {
 		return p, err
 	}
@@ -51,14 +52,14 @@ func (op *retreat) Propose(ctx context.Context) (p Proposal, err error) {
 			return p, err
 		}
 	}
-	return Proposal{
-		Change: op.changeTo(goal, current, targets), Whole: true, Views: op.ConfiguredViews(), Orphans: true, Stays: true,
+	return golive.Proposal{
+		Change: rollback.ChangeTo(op.Tree, goal, current, targets), Whole: true, Views: op.ConfiguredViews(), Orphans: true, Stays: true,
 		Undone: op.undone(current, targets),
 	}, nil
 }
 
 // undone describes what goes back.
-func (op *retreat) undone(current mirror.Generation, targets Targets) map[string]probe.Undone {
+func (op *retreat) undone(current mirror.Generation, targets golive.Targets) map[string]probe.Undone {
 	undone := map[string]probe.Undone{}
 	for _, t := range targets {
 		left, why := current.Records[t.Name], op.verdict.Error
@@ -72,7 +73,7 @@ func (op *retreat) undone(current mirror.Generation, targets Targets) map[string
 
 // goal has the revisions that were served before the swap, of the manifests that still
 // serve what it brought.
-func (op *retreat) goal(current mirror.Generation) (goal mirror.Generation, targets Targets, err error) {
+func (op *retreat) goal(current mirror.Generation) (goal mirror.Generation, targets golive.Targets, err error) {
 	goal.Records = map[string]mirror.Record{}
 	for _, name := range op.names() {
 		swapped, isMate := op.trial.With[name]
@@ -90,13 +91,18 @@ func (op *retreat) goal(current mirror.Generation) (goal mirror.Generation, targ
 			release, _ := record.SplitID(swapped.Back)
 			return goal, nil, op.stay("%s of %s is not on disk any more", release, name)
 		}
-		if (aging{op.Tree}).refusal(then, current.Records[name]) != nil {
+		if golive.CheckRevision(op.Tree, then, current.Records[name]) != nil {
 			return goal, nil, op.stay("%s of %s has expired", then.Release, name)
 		}
 		goal.Records[name] = then
-		targets = append(targets, op.Targets.find(name))
+		targets = append(targets, op.Targets.Find(name))
 	}
 	return goal, targets, nil
+}
+
+// names of the manifests that go back together.
+func (op *retreat) names() []string {
+	return append(slices.Sorted(maps.Keys(op.trial.With)), op.name)
 }
 
 func (op *retreat) stay(format string, args ...any) error {
@@ -134,19 +140,19 @@ func (op *retreat) quarantine(ctx context.Context, served mirror.Record) error {
 }
 
 // Settle lists the manifests that went back.
-func (op *retreat) Settle(o Outcome) (*Commit, error) {
-	if !op.settled(o) {
+func (op *retreat) Settle(o golive.Outcome) (*golive.Commit, error) {
+	if !op.Settled(o) {
 		return nil, o.Err
 	}
 	changes := store.Changes{Manifests: map[string]store.Manifest{}}
-	op.noteLive(o.Change.Set, &changes)
+	golive.NoteLive(op.Tree, o.Change.Set, &changes)
 	why := refusal.New(refusal.Probe, "%s", op.verdict.Error)
 	for _, now := range o.Change.Set {
 		left := o.Before.Records[now.Manifest]
-		op.result.Manifests = append(op.result.Manifests, stayResult(now, now.Manifest, string(left.Release), why))
+		op.Result.Manifests = append(op.Result.Manifests, golive.StayResult(now, now.Manifest, string(left.Release), why))
 		op.Metrics.Synced(now.Manifest, string(report.Refused), string(refusal.Probe))
 		op.Log.Info().Str("manifest", now.Manifest).Str("release", string(left.Release)).Str("back_to", string(now.Release)).Str("error", op.verdict.Error).Msg("rolled back, because the probe failed")
 	}
 	op.Metrics.ProbeEnded(time.Duration(op.verdict.Seconds * float64(time.Second)))
-	return op.record(changes, outbox.News{}), o.Err
+	return op.Record(changes, outbox.News{}), o.Err
 }

@@ -1,118 +1,41 @@
-package golive
+package prover
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"syncd/internal/golive"
 	"syncd/internal/golive/probe"
 	"syncd/internal/hooks/event"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
+	"syncd/internal/report/request"
 )
 
-// Proving asks consumers about what went live, and takes back what they do not work with.
-type Proving struct {
-	*Tree
+// Prover asks consumers about what went live, and takes back what they do not work with.
+type Prover struct {
+	*golive.Tree
 
 	// Told waits until hooks had their first try to tell consumers, or the context ends.
 	Told func(ctx context.Context)
 }
 
-// trials begins the trials of an application.
-type trials struct{ *application }
-
-// begin makes the trials of a change durable, before its swap. It returns the IDs of their
-// revisions, by manifest.
-func (a trials) begin() (ids map[string]string, err error) {
-	before, t := a.outcome.Before.Records, a.tree
-	changed := map[string]probe.Swapped{}
-	for _, r := range a.outcome.Change.Set {
-		if was, isServed := before[r.Manifest]; was.ID() != r.ID() {
-			changed[r.Manifest] = probe.Swapped{ID: r.ID()}
-			if isServed {
-				changed[r.Manifest] = probe.Swapped{ID: r.ID(), Back: was.ID()}
-			}
-		}
-	}
-	ids = map[string]string{}
-	for _, r := range a.outcome.Change.Set {
-		swapped, isChanged := changed[r.Manifest]
-		undone, isUndone := a.proposal.Undone[r.Manifest]
-		hasProbe := t.Targets.find(r.Manifest).Probe.IsSet()
-		if !isChanged || !isUndone && !hasProbe {
-			continue
-		}
-		trial := probe.Trial{
-			Release: r.Release, Revision: r.Revision, Since: time.Now().UTC(), Previous: before[r.Manifest].Revision, Unasked: !hasProbe,
-			Back: swapped.Back, Stays: a.proposal.Stays, With: map[string]probe.Swapped{},
-		}
-		for _, mate := range t.Groups.Of(r.Manifest) {
-			if with, isChanged := changed[mate]; isChanged && mate != r.Manifest {
-				trial.With[mate] = with
-			}
-		}
-		if isUndone {
-			left := t.Probes.Of(r.Manifest, before[r.Manifest].ID())
-			trial.Undone = append([]probe.Undone{undone}, left.Undone...)
-			if then := t.Probes.Of(r.Manifest, r.ID()); then.IsWithheld() { // it had no verdict when it was replaced
-				trial.Back, trial.With, trial.Stays = then.Back, then.With, false
-			}
-		}
-		if err := t.Probes.Begin(r.Manifest, before[r.Manifest].ID(), trial); err != nil {
-			return nil, fmt.Errorf("note the probe of %s: %w", r.Manifest, err)
-		}
-		ids[r.Manifest] = r.ID()
-	}
-	return ids, nil
-}
-
-// went notes when the revisions went live, and ends the watches of those before them.
-func (a trials) went(ids map[string]string) {
-	now := time.Now()
-	for name, id := range ids {
-		if err := a.tree.Probes.Went(name, id, now); err != nil {
-			a.tree.Log.Warn().Err(err).Str("manifest", name).Msg("noting when the release went live failed; after a restart its probe may end early")
-		}
-	}
-	for _, r := range a.outcome.Change.Set {
-		if a.outcome.Before.Records[r.Manifest].ID() != r.ID() {
-			a.tree.probing.Overtake(r.Manifest)
-		}
-	}
-}
-
-// WaysBack returns the revisions to which a probe without a verdict may go back.
-func WaysBack(t *Tree) []mirror.Record { return court{t}.backs() }
-
-// backs returns the revisions that failed probes go back to.
-func (c court) backs() (records []mirror.Record) {
-	for name, ids := range c.Probes.Backs() {
-		for _, id := range ids {
-			if then, err := c.Mirror.Records.Revision(name, id); err == nil { // else there is nothing to keep
-				records = append(records, then)
-			}
-		}
-	}
-	return records
-}
-
 // Pending lists the manifests whose served revision has no verdict yet.
-func (p Proving) Pending() []string {
+func (p Prover) Pending() []string {
 	current := p.Mirror.Current()
 	return p.Probes.Pending(func(name string) string { return current.Records[name].ID() })
 }
 
 // Again asks once more about served revisions that stayed although their probe failed. They
 // stay. It returns an outcome for each.
-func (p Proving) Again(ctx context.Context, asked []string) (results []report.ManifestResult, err error) {
-	names, err := p.named(asked)
+func (p Prover) Again(ctx context.Context, asked []string) (results []report.ManifestResult, err error) {
+	names, err := p.Named(asked)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +48,7 @@ func (p Proving) Again(ctx context.Context, asked []string) (results []report.Ma
 			if err := p.Probes.Again(name, served.ID(), time.Now()); err != nil {
 				return err
 			}
-			results = append(results, resultOf(served, report.Unchanged))
+			results = append(results, golive.ResultOf(served, report.Unchanged))
 		}
 		return nil
 	})
@@ -143,7 +66,7 @@ type Proven struct {
 // Prove waits for the verdicts about the manifests, and takes back what failed with its group.
 // After that it asks about what came back, too, which stays. The error says why there is no
 // verdict.
-func (p Proving) Prove(ctx context.Context, names []string) (all []Proven, err error) {
+func (p Prover) Prove(ctx context.Context, names []string) (all []Proven, err error) {
 	current := p.Mirror.Current()
 	for err == nil {
 		pending := slices.DeleteFunc(p.Pending(), func(name string) bool { return !slices.Contains(names, name) })
@@ -165,7 +88,7 @@ func (p Proving) Prove(ctx context.Context, names []string) (all []Proven, err e
 }
 
 // Outcome is what is known of a revision that was served.
-func (p Proving) Outcome(name, id string) Proven {
+func (p Prover) Outcome(name, id string) Proven {
 	served := p.Mirror.Current().Records[name]
 	trial := p.Probes.Of(name, served.ID())
 	o := Proven{Manifest: name, ID: id}
@@ -183,8 +106,8 @@ func (p Proving) Outcome(name, id string) Proven {
 }
 
 // prove asks about a manifest until its served revision has a verdict.
-func (p Proving) prove(ctx context.Context, name string) error {
-	done, err := p.probing.Take(ctx, name)
+func (p Prover) prove(ctx context.Context, name string) error {
+	done, err := p.Probing().Take(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -195,12 +118,12 @@ func (p Proving) prove(ctx context.Context, name string) error {
 		if !trial.IsPending() {
 			return nil
 		}
-		newest := p.newest.Load()
-		of := newest.target(name).Probe
+		newest := p.Newest()
+		of := newest.Targets.Probe(name)
 		if !of.IsSet() { // it left the configuration
 			return p.Probes.Forget(name)
 		}
-		err := Proving{newest, p.Told}.try(ctx, of, served, trial)
+		err := Prover{newest, p.Told}.try(ctx, of, served, trial)
 		if err != nil && !errors.Is(err, probe.ErrOvertaken) {
 			return err
 		}
@@ -208,9 +131,9 @@ func (p Proving) prove(ctx context.Context, name string) error {
 }
 
 // try asks until there is a verdict, and does what follows from it.
-func (p Proving) try(ctx context.Context, of probe.Probe, served mirror.Record, trial probe.Trial) error {
+func (p Prover) try(ctx context.Context, of probe.Probe, served mirror.Record, trial probe.Trial) error {
 	name := served.Manifest
-	watch, end := p.probing.Watch(ctx, name)
+	watch, end := p.Probing().Watch(ctx, name)
 	defer end()
 	if p.Mirror.Current().Records[name].ID() != served.ID() {
 		return probe.ErrOvertaken
@@ -235,7 +158,7 @@ func (p Proving) try(ctx context.Context, of probe.Probe, served mirror.Record, 
 }
 
 // Ask asks about a served revision once, and changes nothing.
-func (p Proving) Ask(ctx context.Context, served mirror.Record) (report.Probe, error) {
+func (p Prover) Ask(ctx context.Context, served mirror.Record) (report.Probe, error) {
 	of := p.Targets.Probe(served.Manifest)
 	answer, err := of.Ask(ctx, p.subject(served, p.Probes.Of(served.Manifest, served.ID())), of.Within)
 	return report.Probe{
@@ -246,7 +169,7 @@ func (p Proving) Ask(ctx context.Context, served mirror.Record) (report.Probe, e
 
 // waitForHooks waits until hooks had their first try to tell the consumer, for half of the
 // time at most.
-func (p Proving) waitForHooks(ctx context.Context, until time.Time, of probe.Probe) {
+func (p Prover) waitForHooks(ctx context.Context, until time.Time, of probe.Probe) {
 	if p.Told == nil {
 		return
 	}
@@ -255,7 +178,7 @@ func (p Proving) waitForHooks(ctx context.Context, until time.Time, of probe.Pro
 	p.Told(ctx)
 }
 
-func (p Proving) subject(served mirror.Record, trial probe.Trial) probe.Subject {
+func (p Prover) subject(served mirror.Record, trial probe.Trial) probe.Subject {
 	return probe.Subject{
 		Manifest: served.Manifest, Release: string(served.Release), Revision: served.Revision, Previous: trial.Previous,
 		Path: p.Mirror.Trees.RevisionPath(served),
@@ -263,13 +186,13 @@ func (p Proving) subject(served mirror.Record, trial probe.Trial) probe.Subject 
 }
 
 // answered shows an answer.
-func (p Proving) answered(name string, answer probe.Answer) {
+func (p Prover) answered(name string, answer probe.Answer) {
 	p.Metrics.Probed(name, answer.Passed, time.Now())
 	p.Log.Debug().Str("manifest", name).Bool("passed", answer.Passed).Str("error", p.plain(answer.Error)).Msg("probe")
 }
 
 // plain makes one printable line of a consumer's text, without the Customer ID.
-func (p Proving) plain(text string) string {
+func (p Prover) plain(text string) string {
 	text = report.OneLine(p.Redact(text))
 	if runes := []rune(text); len(runes) > maxAnswer {
 		return string(runes[:maxAnswer]) + "…"
@@ -280,7 +203,7 @@ func (p Proving) plain(text string) string {
 // maxAnswer limits what is kept of an answer, in characters.
 const maxAnswer = 2000
 
-func (p Proving) plainLines(lines []string) []string {
+func (p Prover) plainLines(lines []string) []string {
 	shown := make([]string, len(lines))
 	for i, line := range lines {
 		shown[i] = p.plain(line)
@@ -289,7 +212,7 @@ func (p Proving) plainLines(lines []string) []string {
 }
 
 // settle keeps the verdict about a revision that stays.
-func (p Proving) settle(ctx context.Context, served mirror.Record, trial probe.Trial, v probe.Verdict) error {
+func (p Prover) settle(ctx context.Context, served mirror.Record, trial probe.Trial, v probe.Verdict) error {
 	name := served.Manifest
 	return p.Change(ctx, func() error {
 		current := p.Mirror.Current()
@@ -300,7 +223,7 @@ func (p Proving) settle(ctx context.Context, served mirror.Record, trial probe.T
 		log := p.Log.Info()
 		if v.Passed { // told first: telling it twice is harmless
 			news := outbox.News{Events: []event.Event{p.Outbox.Proven(served, trial.Previous, current.Number)}}
-			if err := p.Commit(Commit{News: news}); err != nil {
+			if err := p.Commit(golive.Commit{News: news}); err != nil {
 				return err
 			}
 		} else {
@@ -324,17 +247,12 @@ func staysBecause(trial probe.Trial) string {
 
 // goBack publishes what was served before the swap. Where that cannot be, the revision stays,
 // with the reason.
-func (p Proving) goBack(ctx context.Context, served mirror.Record, trial probe.Trial, v probe.Verdict) error {
-	op := &retreat{command: p.command(triggerProbe), name: served.Manifest, id: served.ID(), trial: trial, verdict: v}
+func (p Prover) goBack(ctx context.Context, served mirror.Record, trial probe.Trial, v probe.Verdict) error {
+	op := &retreat{Command: golive.NewCommand(p.Tree, request.TriggerProbe), name: served.Manifest, id: served.ID(), trial: trial, verdict: v}
 	_, err := p.Apply(ctx, op)
 	if errors.Is(err, errNoWayBack) {
 		v.Error += "; it stays, because " + op.stays
 		return p.settle(ctx, served, trial, v)
 	}
 	return err
-}
-
-// names of the manifests that go back together.
-func (op *retreat) names() []string {
-	return append(slices.Sorted(maps.Keys(op.trial.With)), op.name)
 }
