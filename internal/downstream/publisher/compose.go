@@ -5,13 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest/destruction"
 	"syncd/internal/mirror"
-	"syncd/internal/mirror/record"
 )
 
 // next is the generation to publish.
@@ -90,11 +88,6 @@ func (p *Publisher) orderOf(name string) (order destruction.Order) {
 	return order
 }
 
-// sameOrders is true when a generation would order the same.
-func sameOrders(a, b map[string]destruction.Order) bool {
-	return maps.EqualFunc(a, b, destruction.Order.Equal)
-}
-
 // isAhead is true when another publisher has something newer than this host.
 func isAhead(theirs, own bucket.Manifest) bool {
 	switch {
@@ -117,21 +110,10 @@ func isOrdered(own mirror.Record, theirs bucket.Manifest) bool {
 	return own.Orders.Pin != "" || own.Held != nil && own.Held.Release == theirs.Release
 }
 
-func manifestOf(r mirror.Record) bucket.Manifest {
-	m := bucket.Manifest{
-		Name: r.Manifest, Release: r.Release, Revision: r.Revision, Files: len(r.Files), MirroredAt: r.MirroredAt.UTC(),
-		Held: r.Held != nil || r.Orders.Pin != "", Described: r.Described,
-	}
-	for _, f := range r.Files {
-		m.Bytes += f.Size
-	}
-	return m
-}
-
 // manifestIn is the manifest in the generation after present. Where another publisher's
 // record of the same revision says as much, that one stays.
 func manifestIn(present bucket.Generation, r mirror.Record) (bucket.Manifest, error) {
-	own := manifestOf(r)
+	own := bucket.EntryOf(r)
 	theirs, there := present.Manifest(r.Manifest)
 	if there && theirs.Record() == own.Record() && !theirs.RecordSHA256.IsZero() && (theirs.Described || !own.Described) {
 		own.Described, own.RecordSHA256 = theirs.Described, theirs.RecordSHA256
@@ -142,18 +124,9 @@ func manifestIn(present bucket.Generation, r mirror.Record) (bucket.Manifest, er
 
 // withRecord is a manifest with this host's own record.
 func withRecord(m bucket.Manifest, r mirror.Record) (bucket.Manifest, error) {
-	text, err := textOf(recordOf(r))
-	m.Described, m.RecordSHA256 = r.Described, text.sum
+	text, err := bucket.TextOf(r)
+	m.Described, m.RecordSHA256 = r.Described, text.Sum
 	return m, err
-}
-
-// recordOf is the record of a revision. It depends on the revision alone, but for what the
-// provider said about the files.
-func recordOf(r mirror.Record) record.Record {
-	return record.Record{
-		Manifest: r.Manifest, Release: r.Release, Revision: r.Revision, Source: r.Source,
-		Listed: max(r.Listed, len(r.Files)), Bytes: manifestOf(r).Bytes, Files: r.Files,
-	}
 }
 
 // wishOf identifies what this host would publish.
@@ -166,7 +139,7 @@ func (p *Publisher) wishOf(served mirror.Generation) string {
 	var all []wish
 	for _, name := range served.Names() {
 		r := served.Records[name]
-		all = append(all, wish{manifestOf(r), r.Held, r.Orders.Pin, p.orderOf(name)})
+		all = append(all, wish{bucket.EntryOf(r), r.Held, r.Orders.Pin, p.orderOf(name)})
 	}
 	text, _ := json.Marshal(all) // plain values
 	sum := sha256.Sum256(text)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -332,7 +331,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 		return done, nil
 	}
 	done.Superseded = len(next.kept) > 0 && !p.identity.wrote(at.SHA256)
-	if !req.Force && sameManifests(next.manifests, at.generation.Manifests) && sameOrders(next.destruction, at.generation.Destruction) {
+	if !req.Force && bucket.SameManifests(next.manifests, at.generation.Manifests) && bucket.SameOrders(next.destruction, at.generation.Destruction) {
 		if at.Generation != 0 && at.Fence != p.fenceFor(at) && !req.DryRun {
 			err = p.writeCurrent(ctx, at, at.id(), at.epoch())
 		}
@@ -415,13 +414,4 @@ func (p *Publisher) fenceFor(at state) int64 {
 		return at.Fence
 	}
 	return p.election.fence()
-}
-
-// sameManifests is true when a generation would show the same revisions.
-func sameManifests(a, b []bucket.Manifest) bool {
-	return slices.EqualFunc(a, b, func(x, y bucket.Manifest) bool {
-		x.MirroredAt, y.MirroredAt = time.Time{}, time.Time{}
-		x.Publisher, y.Publisher = "", ""
-		return x == y
-	})
 }

@@ -80,11 +80,11 @@ func (v *verification) mendRecord(ctx context.Context, f *finding) error {
 	if !found {
 		return errNotHere
 	}
-	text, err := textOf(recordOf(own))
+	text, err := bucket.TextOf(own)
 	switch {
 	case err != nil:
 		return err
-	case f.manifest.RecordSHA256.IsZero(), f.manifest.RecordSHA256 == text.sum:
+	case f.manifest.RecordSHA256.IsZero(), f.manifest.RecordSHA256 == text.Sum:
 		return v.store.writeRecord(ctx, text)
 	case f.number != v.at.Generation:
 		return errOtherText
@@ -94,11 +94,11 @@ func (v *verification) mendRecord(ctx context.Context, f *finding) error {
 
 // ownRecord is this host's record of a revision that the bucket has.
 func (v *verification) ownRecord(m bucket.Manifest) (mirror.Record, bool) {
-	if r := v.cfg.Mirror.Current().Records[m.Name]; manifestOf(r).Record() == m.Record() {
+	if r := v.cfg.Mirror.Current().Records[m.Name]; bucket.EntryOf(r).Record() == m.Record() {
 		return r, true
 	}
 	r, err := v.cfg.Revision(m.Name, string(m.Release)+"-"+m.Revision)
-	return r, err == nil && manifestOf(r).Record() == m.Record()
+	return r, err == nil && bucket.EntryOf(r).Record() == m.Record()
 }
 
 // rename makes the publication name this host's records where those in the bucket cannot be

@@ -42,9 +42,9 @@ func TestANewGenerationNamesNothingThatTheBucketLost(t *testing.T) {
 	for name, spoil := range map[string]func(){
 		"an object of a manifest with news":    func() { lose(t, server, objectOf("two")) },
 		"an object of a manifest without news": func() { lose(t, server, objectOf("three")) },
-		"a record":                             func() { lose(t, server, manifestOf(phone).Record()) },
+		"a record":                             func() { lose(t, server, bucket.EntryOf(phone).Record()) },
 		"another text in the place of a record": func() {
-			server.Put("mirror/"+manifestOf(phone).Record(), []byte("{}"))
+			server.Put("mirror/"+bucket.EntryOf(phone).Record(), []byte("{}"))
 		},
 		"other bytes of the same size": func() { overwrite(t, p, objectOf("four"), "FOUR") },
 		"other bytes of another size":  func() { server.Put("mirror/"+objectOf("one"), []byte("once")) },

@@ -6,9 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
-	"slices"
 	"time"
 
 	"syncd/internal/downstream/bucket"
@@ -105,40 +103,13 @@ func (s *storage) readRecord(ctx context.Context, of bucket.Manifest) (read reco
 	return read, err
 }
 
-// recordText is the text of a record, which is never held in memory.
-type recordText struct {
-	record.Record
-	size int64
-	sum  manifest.ObjectID
-}
-
-// textOf is the text of a record that followers accept.
-func textOf(r record.Record) (recordText, error) {
-	if err := bucket.CheckRecord(r); err != nil {
-		return recordText{}, fmt.Errorf("publish %s: %w", r.Manifest, err)
-	}
-	return measured(r)
-}
-
-// measured takes size and sum of a record's text. A record that followers would refuse,
-// because it is too long, has no metadata.
-func measured(r record.Record) (recordText, error) {
-	measure := &measurer{sum: sha256.New()}
-	err := bucket.WriteRecord(measure, r)
-	hasMetadata := func(f record.File) bool { return f.Metadata != nil }
-	if err == nil && measure.size > record.Limit(len(r.Files)) && slices.ContainsFunc(r.Files, hasMetadata) {
-		return measured(withoutMetadata(r))
-	}
-	return recordText{r, measure.size, manifest.ObjectID(measure.sum.Sum(nil))}, err
-}
-
 // writeRecord writes a record: the first pass over it took its size and sum, each further
 // one sends it.
-func (s *storage) writeRecord(ctx context.Context, text recordText) error {
+func (s *storage) writeRecord(ctx context.Context, text bucket.RecordText) error {
 	var last *io.PipeReader
 	defer func() { _ = last.Close() }()
 	name := bucket.ManifestOf(text.Record).Record()
-	err := s.PutStream(ctx, name, text.size, text.sum, func() (io.Reader, error) {
+	err := s.PutStream(ctx, name, text.Size, text.Sum, func() (io.Reader, error) {
 		if last != nil {
 			_ = last.Close() // ends the writer of the attempt before
 		}
@@ -150,7 +121,7 @@ func (s *storage) writeRecord(ctx context.Context, text recordText) error {
 	if err != nil {
 		return err
 	}
-	return s.see(ctx, name, text.size, text.sum)
+	return s.see(ctx, name, text.Size, text.Sum)
 }
 
 // see looks for what was just written. A server can say that it took what it does not have,
@@ -161,25 +132,6 @@ func (s *storage) see(ctx context.Context, name string, size int64, sum manifest
 		return fmt.Errorf("the server said that it took %s, and does not have it, or has it with other bytes: nothing is published; look for errors of the server", name)
 	}
 	return err
-}
-
-// withoutMetadata is a record with the files' names, sizes and digests only.
-func withoutMetadata(r record.Record) record.Record {
-	r.Files = slices.Clone(r.Files)
-	for i := range r.Files {
-		r.Files[i].Metadata = nil
-	}
-	return r
-}
-
-type measurer struct {
-	size int64
-	sum  hash.Hash
-}
-
-func (m *measurer) Write(p []byte) (int, error) {
-	m.size += int64(len(p))
-	return m.sum.Write(p)
 }
 
 // Bounds of the search for a free number.

@@ -10,7 +10,6 @@ import (
 	"syncd/internal/downstream/bucket/buckettest"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
-	"syncd/internal/mirror/record"
 	"syncd/internal/report"
 )
 
@@ -79,19 +78,5 @@ func TestAPublisherThatWasToldLessTakesNothingBack(t *testing.T) {
 	}
 	if text, described := metadata(t, server); !strings.Contains(text, "2026-10-01") || !described {
 		t.Errorf("%q %t", text, described)
-	}
-}
-
-// Escapes can make a text six times as long.
-func TestARecordThatWouldBeTooLongHasNoMetadata(t *testing.T) {
-	long := record.Record{Files: make([]record.File, 5000)}
-	for text, want := range map[string]bool{strings.Repeat("x", 500): true, strings.Repeat("<", 500): false} {
-		for i := range long.Files {
-			long.Files[i].Metadata = &manifest.Metadata{Members: []manifest.Member{{Name: "BuildDate", Value: text}}}
-		}
-		r, err := measured(long)
-		if isTold := r.Files[0].Metadata != nil; err != nil || isTold != want || r.size > record.Limit(5000) {
-			t.Errorf("%.1s: told %t, %d bytes, %v", text, isTold, r.size, err)
-		}
 	}
 }

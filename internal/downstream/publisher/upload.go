@@ -67,7 +67,7 @@ func (p *Publisher) uploadMissing(ctx context.Context, n *next, at state, isSeen
 	for _, r := range n.own {
 		i := slices.IndexFunc(n.manifests, func(m bucket.Manifest) bool { return m.Name == r.Manifest })
 		there, isThere := at.generation.Manifest(r.Manifest)
-		if isSeen && isThere && sameManifests([]bucket.Manifest{there}, n.manifests[i:i+1]) {
+		if isSeen && isThere && bucket.SameManifests([]bucket.Manifest{there}, n.manifests[i:i+1]) {
 			continue
 		}
 		if err := u.revision(ctx, r, &n.manifests[i], at); err != nil {
@@ -102,11 +102,11 @@ func (u *uploads) revision(ctx context.Context, r mirror.Record, m *bucket.Manif
 	if found && there.Record() == m.Record() && there.RecordSHA256 == m.RecordSHA256 {
 		return nil
 	}
-	text, err := textOf(recordOf(r))
+	text, err := bucket.TextOf(r)
 	if err != nil {
 		return err
 	}
-	m.Described, m.RecordSHA256 = r.Described, text.sum
+	m.Described, m.RecordSHA256 = r.Described, text.Sum
 	return u.store.writeRecord(ctx, text)
 }
 

@@ -175,7 +175,7 @@ func (v *verification) usableRecord(ctx context.Context, m bucket.Manifest) (rec
 		return v.store.readRecord(ctx, m)
 	}
 	own, _ := v.ownRecord(m)
-	return recordOf(own), nil
+	return bucket.RecordOf(own), nil
 }
 
 // readTexts reads the kept generations and their records, and learns which objects there
@@ -251,7 +251,7 @@ func (v *verification) readRecordOf(ctx context.Context, number int, m bucket.Ma
 		if !found {
 			return nil
 		}
-		r = recordOf(own)
+		r = bucket.RecordOf(own)
 	} else if err != nil {
 		return err
 	}

@@ -30,14 +30,14 @@ func spoilt(t *testing.T, s *buckettest.Server, p *Publisher, phone mirror.Recor
 	return map[string]func(){
 		"a missing object":                func() { lose(t, s, objectOf("two")) },
 		"a missing large object":          func() { lose(t, s, objectOf(large("x", 40))) },
-		"a missing record":                func() { lose(t, s, manifestOf(phone).Record()) },
+		"a missing record":                func() { lose(t, s, bucket.EntryOf(phone).Record()) },
 		"a missing generation":            func() { lose(t, s, bucket.GenerationName(look(t, s).current.Generation)) },
 		"a missing current.json":          func() { lose(t, s, bucket.CurrentName) },
 		"other bytes of another size":     func() { s.Put("mirror/"+objectOf("two"), []byte("short")) },
 		"other bytes, with a checksum":    func() { overwrite(t, p, objectOf("two"), "TWO") },
 		"other bytes, without a checksum": func() { s.Put("mirror/"+objectOf("two"), []byte("TWO")) },
 		"another large object":            func() { s.Put("mirror/"+objectOf(large("x", 40)), []byte(large("y", 40))) },
-		"another record":                  func() { s.Put("mirror/"+manifestOf(phone).Record(), []byte("{}")) },
+		"another record":                  func() { s.Put("mirror/"+bucket.EntryOf(phone).Record(), []byte("{}")) },
 		"another generation": func() {
 			number := look(t, s).current.Generation
 			s.Put("mirror/"+bucket.GenerationName(number), bucket.Generation{Number: number}.Text())
@@ -148,7 +148,7 @@ func TestVerificationTellsWhatCannotBeRepaired(t *testing.T) {
 	}
 
 	// The record of a kept generation: this host may have the revision on disk.
-	lose(t, server, manifestOf(old).Record())
+	lose(t, server, bucket.EntryOf(old).Record())
 	p.cfg.Revision = func(_, id string) (mirror.Record, error) { return old, nil }
 	if c := mustVerify(t, p, Verify{Repair: true}); c.Repaired != 1 || c.Left() != 1 {
 		t.Errorf("%+v", c)
@@ -172,7 +172,7 @@ func TestARecordThatCannotBeWrittenAgainIsNamedAnew(t *testing.T) {
 	mustPublish(t, newPublisher(t, server.Endpoint, a, nil), Request{})
 	q := newPublisher(t, server.Endpoint, b, nil)
 	mustPublish(t, q, Request{})
-	lose(t, server, manifestOf(record).Record())
+	lose(t, server, bucket.EntryOf(record).Record())
 	if c := mustVerify(t, q, Verify{Repair: true}); c.Repaired != 1 || c.Left() != 0 {
 		t.Errorf("%+v", c)
 	}
