@@ -102,7 +102,7 @@ func (d Destroyer) hasFragments(o destroy.Order) bool {
 
 // nothingOf says why there is nothing to destroy: it is no error if it was destroyed before.
 func (d Destroyer) nothingOf(name string, release manifest.Release, isKnown bool) (note string, err error) {
-	done, err := d.Destroyed.Destructions(name)
+	done, err := d.Destroyed.Heads(name)
 	if err != nil {
 		return "", err
 	}

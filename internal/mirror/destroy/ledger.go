@@ -31,6 +31,8 @@ const (
 	// maxParts bounds the values of one note, which take more memory than text: 1,000,000
 	// contents and digests have less. Commas count them.
 	maxParts = 8_000_000
+	// maxHead bounds what comes before the contents.
+	maxHead = 64 << 10
 )
 
 // bounded ends the text of a note that has too many values.
@@ -50,6 +52,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 // Ledger keeps the notes of a data directory, one file each, apart from the state database:
 // losing that loses none. Reading is safe for concurrent use; the caller makes one change at
 // a time.
+//
+// The notes of a manifest can be far longer than all else that a process holds in memory. So
+// only their heads are read together: notes without contents, readers and digests.
 type Ledger struct {
 	root *fsops.Dir
 	disk *durable.Disk
@@ -61,7 +66,13 @@ func NewLedger(root *fsops.Dir, disk *durable.Disk) *Ledger { return &Ledger{roo
 // Destructions returns the records of a manifest, of all with "", the oldest first. One that
 // is not over is none yet.
 func (l *Ledger) Destructions(name string) ([]Destruction, error) {
-	notes, err := l.notes(name)
+	return over(l.notes(name, l.read))
+}
+
+// Heads returns the records of a manifest as Destructions does, without what is in them.
+func (l *Ledger) Heads(name string) ([]Destruction, error) { return over(l.notes(name, l.head)) }
+
+func over(notes []Note, err error) ([]Destruction, error) {
 	list := []Destruction{}
 	for _, n := range notes {
 		if n.IsOver() {
@@ -73,16 +84,25 @@ func (l *Ledger) Destructions(name string) ([]Destruction, error) {
 }
 
 // Pending returns the notes of destructions that have begun and are not over.
-func (l *Ledger) Pending() ([]Note, error) {
-	notes, err := l.notes("")
-	return slices.DeleteFunc(notes, Note.IsOver), err
+func (l *Ledger) Pending() (pending []Note, err error) {
+	heads, err := l.notes("", l.head)
+	for _, n := range heads {
+		if n.IsOver() {
+			continue
+		}
+		n, readErr := l.read(n.file)
+		if err = errors.Join(err, readErr); readErr == nil {
+			pending = append(pending, n)
+		}
+	}
+	return pending, err
 }
 
-// Last returns the newest note of a release that keeps it out of syncs: since then, nobody
-// has asked for it again.
+// Last returns the head of the newest note of a release that keeps it out of syncs: since
+// then, nobody has asked for it again.
 func (l *Ledger) Last(name string, release manifest.Release) (last Note, found bool, err error) {
-	notes, err := l.of(name, release)
-	for _, n := range notes {
+	heads, err := l.of(name, release)
+	for _, n := range heads {
 		if n.AllowedAt.IsZero() && (!found || n.BegunAt.After(last.BegunAt)) {
 			last, found = n, true
 		}
@@ -92,9 +112,13 @@ func (l *Ledger) Last(name string, release manifest.Release) (last Note, found b
 
 // KeepsOut returns the note that keeps a list of a release out of syncs.
 func (l *Ledger) KeepsOut(name string, release manifest.Release, expected []manifest.Digest) (by Note, found bool, err error) {
-	notes, err := l.of(name, release)
-	for _, n := range notes {
-		if n.AllowedAt.IsZero() && n.keepsOut(expected) {
+	heads, err := l.of(name, release)
+	for _, n := range heads {
+		if !n.AllowedAt.IsZero() {
+			continue
+		}
+		n, readErr := l.read(n.file)
+		if err = errors.Join(err, readErr); readErr == nil && n.keepsOut(expected) {
 			return n, true, nil
 		}
 	}
@@ -103,13 +127,13 @@ func (l *Ledger) KeepsOut(name string, release manifest.Release, expected []mani
 
 // Begin makes a new note durable, or returns the pending one of the same revision.
 func (l *Ledger) Begin(n Note) (Note, error) {
-	notes, err := l.of(n.Manifest, n.Release)
+	heads, err := l.of(n.Manifest, n.Release)
 	if err != nil {
 		return n, err
 	}
-	for _, other := range notes {
+	for _, other := range heads {
 		if other.Revision == n.Revision && !other.IsOver() {
-			return other, nil
+			return l.read(other.file)
 		}
 	}
 	folder := filepath.Join(dir, n.Manifest)
@@ -125,7 +149,7 @@ func (l *Ledger) Begin(n Note) (Note, error) {
 		return n, err
 	}
 	number := 1
-	for _, other := range notes {
+	for _, other := range heads {
 		if _, text, found := strings.Cut(other.file, n.Order().ID()+"."); found {
 			last, _ := strconv.Atoi(text) // 0 for the file of somebody else
 			number = max(number, last+1)
@@ -144,12 +168,16 @@ func (l *Ledger) Finish(n Note, at time.Time) (Note, error) {
 // Allow notes that an operator asked for a release again. It is an error while one of its
 // destructions is not over.
 func (l *Ledger) Allow(name string, release manifest.Release, now time.Time) error {
-	notes, err := l.of(name, release)
-	for _, n := range notes {
-		if !n.IsOver() {
-			return fmt.Errorf("the destruction of %s %s is not over: see the log, or restart syncd", name, n.Order().ID())
+	heads, err := l.of(name, release)
+	for _, head := range heads {
+		if !head.IsOver() {
+			return fmt.Errorf("the destruction of %s %s is not over: see the log, or restart syncd", name, head.Order().ID())
 		}
-		if n.AllowedAt.IsZero() {
+		if !head.AllowedAt.IsZero() {
+			continue
+		}
+		n, readErr := l.read(head.file)
+		if err = errors.Join(err, readErr); readErr == nil {
 			n.AllowedAt = now.UTC()
 			err = errors.Join(err, l.save(n))
 		}
@@ -161,24 +189,24 @@ func (l *Ledger) save(n Note) error {
 	return l.disk.ReplaceFile(l.root, filepath.Join(dir, n.file), 0o600, func(w io.Writer) error { return json.NewEncoder(w).Encode(n) })
 }
 
-// of returns the notes of a release.
-func (l *Ledger) of(name string, release manifest.Release) (notes []Note, err error) {
+// of returns the heads of the notes of a release.
+func (l *Ledger) of(name string, release manifest.Release) (heads []Note, err error) {
 	files, err := l.names(name)
 	for _, file := range files {
 		if !strings.HasPrefix(file, string(release)+"-") {
 			continue
 		}
-		n, readErr := l.read(filepath.Join(name, file))
+		n, readErr := l.head(filepath.Join(name, file))
 		if err = errors.Join(err, readErr); readErr == nil && n.Release == release {
-			notes = append(notes, n)
+			heads = append(heads, n)
 		}
 	}
-	return notes, err
+	return heads, err
 }
 
-// notes returns the notes of a manifest, of all with "". One that cannot be read is an error
-// beside the others.
-func (l *Ledger) notes(name string) (notes []Note, err error) {
+// notes returns the notes of a manifest, of all with "", as read gives them. One that cannot
+// be read is an error beside the others.
+func (l *Ledger) notes(name string, read func(file string) (Note, error)) (notes []Note, err error) {
 	names := []string{name}
 	if name == "" {
 		if names, err = l.names("."); err != nil {
@@ -189,7 +217,7 @@ func (l *Ledger) notes(name string) (notes []Note, err error) {
 		files, listErr := l.names(name)
 		err = errors.Join(err, listErr)
 		for _, file := range files {
-			n, readErr := l.read(filepath.Join(name, file))
+			n, readErr := read(filepath.Join(name, file))
 			if err = errors.Join(err, readErr); readErr == nil {
 				notes = append(notes, n)
 			}
@@ -217,11 +245,57 @@ func (l *Ledger) read(file string) (n Note, err error) {
 	if err := json.NewDecoder(&bounded{text: io.LimitReader(f, maxNote)}).Decode(&n); err != nil {
 		return n, fmt.Errorf("%s is no record of a destruction: move it away: %w", f.Name(), err)
 	}
+	return n, n.isAt(f.Name(), file)
+}
+
+// isAt notes where a note lies.
+func (n *Note) isAt(path, file string) error {
 	if n.Manifest != filepath.Dir(file) {
-		return n, fmt.Errorf("%s is the record of another manifest: move it away", f.Name())
+		return fmt.Errorf("%s is the record of another manifest: move it away", path)
 	}
 	n.file = file
-	return n, nil
+	return nil
+}
+
+// head reads a note up to its contents. A note of another form is read as a whole.
+func (l *Ledger) head(file string) (n Note, err error) {
+	f, err := l.root.OpenRegular(filepath.Join(dir, file))
+	if err != nil {
+		return n, err
+	}
+	defer f.Close()
+	n, isHead := parseHead(io.LimitReader(f, maxHead))
+	if isHead {
+		return n, n.isAt(f.Name(), file)
+	}
+	n, err = l.read(file)
+	n.Contents, n.Readers, n.Expected = nil, nil, nil
+	return n, err
+}
+
+// parseHead is false for a text that does not begin as syncd writes it.
+func parseHead(text io.Reader) (n Note, isHead bool) {
+	decoder, members := json.NewDecoder(text), map[string]json.RawMessage{}
+	if begin, err := decoder.Token(); err != nil || begin != json.Delim('{') {
+		return n, false
+	}
+	for {
+		key, err := decoder.Token()
+		if key == "contents" {
+			break
+		}
+		var value json.RawMessage
+		name, isName := key.(string)
+		if err != nil || !isName || decoder.Decode(&value) != nil {
+			return n, false
+		}
+		members[name] = value
+	}
+	data, err := json.Marshal(members)
+	if err == nil {
+		err = json.Unmarshal(data, &n)
+	}
+	return n, err == nil && !n.BegunAt.IsZero()
 }
 
 // trim sweeps unfinished files, and removes the oldest notes above the limits. A note that
@@ -229,10 +303,10 @@ func (l *Ledger) read(file string) (n Note, err error) {
 func (l *Ledger) trim(name string) error {
 	folder := filepath.Join(dir, name)
 	err := l.root.SweepTemps(folder)
-	notes, _ := l.notes(name) // a damaged one stays
-	slices.SortStableFunc(notes, func(a, b Note) int { return cmp.Compare(b.BegunAt.UnixNano(), a.BegunAt.UnixNano()) })
+	heads, _ := l.notes(name, l.head) // a damaged one stays
+	slices.SortStableFunc(heads, func(a, b Note) int { return cmp.Compare(b.BegunAt.UnixNano(), a.BegunAt.UnixNano()) })
 	var size int64
-	for i, n := range notes {
+	for i, n := range heads {
 		info, statErr := l.root.Lstat(filepath.Join(dir, n.file))
 		if statErr != nil {
 			return statErr

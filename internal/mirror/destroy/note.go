@@ -89,12 +89,13 @@ func (d Destruction) Gone() (count int) {
 	return count
 }
 
-// Note is a destruction from its beginning, as it lies on disk.
+// Note is a destruction from its beginning, as it lies on disk. All that is short comes before
+// the contents, see Ledger.
 type Note struct {
+	BegunAt   time.Time `json:"begun_at"`
+	AllowedAt time.Time `json:"allowed_at,omitzero"` // when an operator asked for the revision again
 	Destruction
-	BegunAt   time.Time         `json:"begun_at"`
-	AllowedAt time.Time         `json:"allowed_at,omitzero"` // when an operator asked for the revision again
-	Expected  []manifest.Digest `json:"promised"`            // the Hash endpoint's digests of its files, sorted, each once
+	Expected []manifest.Digest `json:"promised"` // the Hash endpoint's digests of its files, sorted, each once
 
 	file string // below the directory of notes
 }

@@ -46,7 +46,7 @@ func (p *Public) Gone(name string) []destruction.Gone {
 		return known.gone
 	}
 	next := public{seen: seen, read: time.Now()}
-	done, err := NewLedger(p.mirror.Root(), nil).Destructions(name)
+	done, err := NewLedger(p.mirror.Root(), nil).Heads(name)
 	if next.gone = GoneOf(done, p.mirror.Records.RevisionIDs(name)); err != nil && len(done) == 0 {
 		return known.gone
 	}
