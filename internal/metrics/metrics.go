@@ -63,6 +63,7 @@ type Probes struct {
 	DiskFree func() float64   // bytes; NaN when unknown
 	CoolDown func() time.Time // end of the wait that the provider asked for; zero for no wait
 	Orphaned func() float64   // what is served although they left the configuration
+	Overdue  func() float64   // manifests with data that was to be destroyed by now
 	Hooks    func() []HookQueue
 
 	Scrub     func() Scrub
@@ -155,6 +156,7 @@ func (p Probes) register(reg prometheus.Registerer) {
 	probe("sync_retrying_since_timestamp_seconds", "Time when the first request to the provider began that is being retried without success; 0 while none is.",
 		func() float64 { return seconds(p.RetryingSince()) })
 	probe("orphaned_manifests", "Manifests and views that left the configuration and are still served.", p.Orphaned)
+	probe("overdue_destructions", "Manifests with data that was to be destroyed by now, and is still here; the status says why.", p.Overdue)
 	probe("bandwidth_limit_bytes_per_second", "Bytes per second that all downloads together may use now, by transfers.bandwidth; 0 without a limit.", p.Bandwidth)
 	probe("bandwidth_limit_bytes", "Deprecated, gone in 0.3.0: use syncd_bandwidth_limit_bytes_per_second.", p.Bandwidth)
 	reg.MustRegister(newHookCollector(p.Hooks), newFleetCollector(p.Fleet))

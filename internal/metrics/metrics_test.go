@@ -22,7 +22,7 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 	reg := prometheus.NewPedanticRegistry()
 	m := New(reg, "1.2.3", Probes{
 		DiskFree: func() float64 { return 5e9 }, CoolDown: func() time.Time { return time.UnixMilli(9_500) },
-		LastProgress: func() time.Time { return time.UnixMilli(7_500) }, RetryingSince: func() time.Time { return time.UnixMilli(6_500) }, Orphaned: func() float64 { return 1 }, Bandwidth: func() float64 { return 1024 },
+		LastProgress: func() time.Time { return time.UnixMilli(7_500) }, RetryingSince: func() time.Time { return time.UnixMilli(6_500) }, Orphaned: func() float64 { return 1 }, Overdue: func() float64 { return 2 }, Bandwidth: func() float64 { return 1024 },
 		Scrub: func() Scrub { return Scrub{Share: 0.25, Completed: time.UnixMilli(10_500), Left: 2} },
 		Fleet: func() Fleet {
 			return Fleet{Hosts: []FleetHosts{{"canary", "2026.11", "refused", 3}, {"rest", "none", "silent", 1}}, Stopped: map[string]int{"canary": 0, "rest": 1}}
@@ -109,6 +109,7 @@ syncd_manifest_state{manifest="one",state="in_sync"} 1
 syncd_mirror_bytes{manifest="one"} 20
 syncd_newest_release_info{manifest="one",release="2026.12"} 1
 syncd_orphaned_manifests 1
+syncd_overdue_destructions 2
 syncd_probe_last_timestamp_seconds{manifest="one"} 0
 syncd_probe_success{manifest="one"} 0
 syncd_publish_damaged_objects 0
