@@ -50,7 +50,7 @@ var rooms = map[string][]string{
 	"e2e":        {"commands crash daemon doctor downstream files golive sync", "."},
 	"downstream": {"follower publisher serve", "catalog objectstore", "bucket rings trust"},
 	"emulator":   {".", "autocomplete contribution listing property reversegeo testclient", "releases service", "catalogue gazetteer wire"},
-	"engine":     {".", "operation orders"},
+	"engine":     {".", "operation orders upload"},
 	"golive":     {"destroyer prover", "rollback", ".", "exporter gate probe room rows"},
 	"httpserver": {".", "accounts"},
 	"hooks":      {". outbox", "event"},

@@ -19,7 +19,7 @@ import (
 	"syncd/internal/disk/fsops"
 	"syncd/internal/downstream/objectstore"
 	"syncd/internal/downstream/publisher"
-	"syncd/internal/engine"
+	"syncd/internal/engine/upload"
 	"syncd/internal/host/account"
 	"syncd/internal/report"
 )
@@ -204,7 +204,7 @@ func (s *storage) checkPublish(ctx context.Context) []Finding {
 	case !isThere:
 		return []Finding{failure(s.giveKeys(), "publish.s3: no credentials for S3 are found")}
 	}
-	place, err := engine.UploadPlace(s.cfg)
+	place, err := upload.Place(s.cfg)
 	if err != nil {
 		return []Finding{failing(err, "check source.ca_file")}
 	}

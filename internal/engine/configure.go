@@ -40,7 +40,6 @@ type active struct {
 
 	hooks     []hooks.Hook
 	hookRoots *x509.CertPool // nil for the system's
-	publisher *uploader      // nil for none
 }
 
 // connection leads to what this host mirrors: the provider, or the bucket of a publisher.
@@ -69,7 +68,8 @@ func (e *Engine) configure(cfg *config.Config) error {
 	if next.source, next.id, err = e.connect(cfg); err != nil {
 		return cfg.Located("source", err)
 	}
-	if next.publisher, err = e.uploads.prepare(cfg); err != nil {
+	publisher, err := e.uploads.Prepare(cfg)
+	if err != nil {
 		next.source.close()
 		return err
 	}
@@ -81,10 +81,8 @@ func (e *Engine) configure(cfg *config.Config) error {
 	next.syncer = syncer.New(e.syncerConfig(cfg, next.source, next.id, next.hookRoots), &e.progress)
 	if before := e.replace(next); before != nil {
 		e.series.drop(before.config)
-		e.uploads.replace(before.publisher, next.publisher)
-	} else {
-		e.uploads.replace(nil, next.publisher)
 	}
+	e.uploads.Use(publisher)
 	e.Hooks.start(next)
 	e.Probes.drop(next)
 	e.metrics.Reloaded(true)

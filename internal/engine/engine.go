@@ -20,6 +20,7 @@ import (
 	"syncd/internal/disk/flock"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/engine/operation"
+	"syncd/internal/engine/upload"
 	"syncd/internal/golive"
 	"syncd/internal/golive/destroyer"
 	"syncd/internal/host/claims"
@@ -70,7 +71,7 @@ type Engine struct {
 	series     metricSet
 	silence    *silence
 	retries    *retries
-	uploads    uploads
+	uploads    *upload.Uploader
 	audit      *audit.Log
 	gate       *transport.Gate
 	progress   progress.Tracker
@@ -118,7 +119,6 @@ func newEngine(b *base) *Engine {
 	e.Probes = &Probes{base: b, engine: e, changed: make(chan struct{}, 1)}
 	e.Ages = &Ages{base: b, engine: e}
 	e.retries = &retries{hooks: e.Hooks, progress: &e.progress}
-	e.uploads = uploads{b, e.Scrub.rate}
 	e.Destruction = Destruction{e}
 	e.shared = syncer.NewShared()
 	e.directory = golive.NewDirectory(e.mayChange, e.shared)
@@ -176,6 +176,10 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 		return err
 	}
 	e.Hooks.open()
+	e.uploads = upload.New(upload.Config{
+		Served: withheld{e.mirror, e.notes}, Mirror: e.mirror, Store: e.store, Metrics: e.metrics, Log: e.options.Log, Version: e.options.Version,
+		ScrubRate: e.Scrub.rate, Config: e.Config, Order: e.orders.Of,
+	})
 	if err := e.Configure(cfg); err != nil {
 		return err
 	}
@@ -245,6 +249,10 @@ func (e *Engine) saveCoolDown(origin string, until time.Time) {
 	}
 }
 
+// BucketVerified is when the bucket was verified last; the zero time for never. It is false
+// without a place to publish to.
+func (e *Engine) BucketVerified() (at time.Time, hasPlace bool) { return e.uploads.Verified() }
+
 // Jitter is this host's share of every jitter, from 0 to below 1. It is drawn once
 // and kept in the state database.
 func (e *Engine) Jitter() float64 { return e.jitter }
@@ -264,8 +272,8 @@ func (e *Engine) release() error {
 		active.source.close()
 	}
 	e.Hooks.close()
-	if active := e.active.Load(); active != nil && active.publisher != nil {
-		active.publisher.Close()
+	if e.uploads != nil {
+		e.uploads.Close()
 	}
 	if e.Followers.fleet != nil {
 		err = e.Followers.fleet.Save()

@@ -32,7 +32,9 @@ func (e *Engine) newOperations() *operation.Table {
 		operation.Destroy.By(working(e, e.Destruction.command)),
 		operation.Repair.By(working(e, onSyncer((*syncer.Syncer).Repair))),
 		operation.Adopt.By(working(e, onSyncer((*syncer.Syncer).Adopt))),
-		operation.Upload.By(e.uploads.uploadNow),
+		operation.Upload.By(working(e, func(ctx context.Context, _ *active, req request.Upload) (report.Upload, error) {
+			return e.uploads.Now(ctx, req)
+		})),
 		operation.ChangeDeliveries.By(e.Hooks.change),
 		operation.ServeRelease.By(e.Followers.release),
 		operation.Fleet.By(func(_ context.Context, req request.Fleet) (report.FleetPage, error) { return e.Followers.Page(req) }),
@@ -68,7 +70,7 @@ func uploading[Request any](e *Engine, m method[Request, report.Sync]) method[Re
 	return func(ctx context.Context, a *active, req Request) (report.Sync, error) {
 		result, err := m(ctx, a, req)
 		if err == nil {
-			result.Upload = e.uploads.upload(ctx)
+			result.Upload = e.uploads.Upload(ctx)
 		}
 		return result, err
 	}

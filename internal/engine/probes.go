@@ -102,7 +102,7 @@ func (p *Probes) finish(ctx context.Context, name string) {
 			}
 		}
 		if err == nil {
-			p.engine.uploads.upload(ctx)
+			p.engine.uploads.Upload(ctx)
 		}
 		return err
 	})

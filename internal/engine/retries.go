@@ -4,10 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"syncd/internal/clients/transport"
-	"syncd/internal/downstream/objectstore"
 	"syncd/internal/hooks/event"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
@@ -89,36 +86,4 @@ func (r *retries) notify(manifest string, kind event.Kind, problem string) {
 	if err := r.hooks.outbox.Add(told); err != nil {
 		r.hooks.options.Log.Warn().Err(err).Msg("telling hooks about retries failed")
 	}
-}
-
-// uploadRetries tells what is retried at a bucket, in the status and the log. Requests run
-// side by side: the one that told last counts. Safe for concurrent use.
-type uploadRetries struct {
-	log zerolog.Logger
-
-	mu       sync.Mutex
-	last     *report.Retry
-	loggedAt time.Time
-}
-
-// tell takes what a store tells about its requests.
-func (r *uploadRetries) tell(t objectstore.Trouble) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if t.Err == nil {
-		r.last = nil
-		return
-	}
-	r.last = &report.Retry{Error: report.OneLine(t.Err.Error()), Attempt: t.Attempt, Since: t.Since, NextAt: t.Next}
-	if time.Since(r.loggedAt) < logRetriesEvery {
-		return
-	}
-	r.loggedAt = time.Now()
-	r.log.Warn().Int("attempt", t.Attempt).Time("since", t.Since).Time("next", t.Next).Str("error", r.last.Error).Msg("a request to the bucket failed; trying again")
-}
-
-func (r *uploadRetries) shown() *report.Retry {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.last
 }

@@ -10,6 +10,7 @@ import (
 
 	"syncd/internal/clients/origin"
 	"syncd/internal/config"
+	"syncd/internal/engine/upload"
 	"syncd/internal/golive"
 	"syncd/internal/golive/probe"
 	"syncd/internal/mirror"
@@ -41,7 +42,7 @@ func (e *Engine) Status() (report.Status, error) {
 		s.Hooks, err = status.Hooks(e.store, configuredHooks(e.Config()), e.Hooks.states())
 	}
 	if err == nil {
-		s.Upload, err = e.uploads.status(s.Generation)
+		s.Upload, err = e.uploads.Status(s.Generation)
 	}
 	if broken := cmp.Or(e.intact(), e.usable()); broken != nil {
 		damaged(&s, broken)
@@ -100,7 +101,7 @@ func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader
 		s.Hooks, err = status.Hooks(state, configuredHooks(cfg), nil)
 	}
 	if err == nil {
-		s.Upload, err = uploadStatusOnDisk(cfg, state, s.Generation)
+		s.Upload, err = upload.StatusOnDisk(cfg, state, s.Generation)
 	}
 	if err == nil {
 		if broken := lost(m, state); broken != nil {

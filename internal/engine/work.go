@@ -54,7 +54,7 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 	e.Ages.Expire(ctx).addTo(&result)
 	e.Destruction.Due(ctx)
 	if err == nil {
-		result.Upload = e.uploads.upload(ctx)
+		result.Upload = e.uploads.Upload(ctx)
 	}
 	return result, err
 }

@@ -1,4 +1,4 @@
-package engine
+package upload
 
 import (
 	"strings"
@@ -85,11 +85,11 @@ func after(known store.Upload, done report.Upload, at time.Time) store.Upload {
 	return known
 }
 
-// lastUpload is what the state knows of a place.
-func (u uploads) lastUpload(place string) store.Upload {
-	known, err := u.store.Upload()
+// last is what the state knows of a place.
+func (u *Uploader) last(place string) store.Upload {
+	known, err := u.cfg.Store.Upload()
 	if err != nil {
-		u.options.Log.Warn().Err(err).Msg("reading the state failed: metrics start without earlier publications")
+		u.cfg.Log.Warn().Err(err).Msg("reading the state failed: metrics start without earlier publications")
 	}
 	if known.Place != place {
 		return store.Upload{}
@@ -97,13 +97,13 @@ func (u uploads) lastUpload(place string) store.Upload {
 	return known
 }
 
-// status is the status of publishing, nil without a place.
-func (u uploads) status(served int) (*report.UploadStatus, error) {
-	p := u.active.Load().publisher
+// Status is the status of publishing, nil without a place.
+func (u *Uploader) Status(served int) (*report.UploadStatus, error) {
+	p := u.inForce.Load()
 	if p == nil {
 		return nil, nil
 	}
-	known, err := u.store.Upload()
+	known, err := u.cfg.Store.Upload()
 	var election *report.ElectionStatus
 	if p.settings.election.Lease > 0 {
 		holder, leads := p.Holder()
@@ -114,9 +114,9 @@ func (u uploads) status(served int) (*report.UploadStatus, error) {
 	return shown, err
 }
 
-// uploadStatusOnDisk is the status of publishing when no engine is running; state is nil
+// StatusOnDisk is the status of publishing when no engine is running; state is nil
 // when there is no state database.
-func uploadStatusOnDisk(cfg *config.Config, state status.StateReader, served int) (_ *report.UploadStatus, err error) {
+func StatusOnDisk(cfg *config.Config, state status.StateReader, served int) (_ *report.UploadStatus, err error) {
 	if !cfg.Publish.S3.IsSet() {
 		return nil, nil
 	}
