@@ -88,7 +88,7 @@ func (op *activation) Propose(context.Context) (p Proposal, err error) {
 	if !asked {
 		names = aging{op.Tree}.fresh(names, op.Staging.All())
 	}
-	records, broken := queue{op.Tree}.ready(names, op.Started, asked)
+	records, broken := queue{Tree: op.Tree}.ready(names, op.Started, asked)
 	maps.Copy(op.stay, broken)
 	if asked && (len(op.req.Names) > 0 || len(records) == 0) {
 		op.addWaiting(records)
@@ -101,7 +101,7 @@ func (op *activation) Propose(context.Context) (p Proposal, err error) {
 	}
 	return Proposal{
 		Forced: p.Forced,
-		Change: mirror.Change{Set: records}, Together: op.Groups.split(records),
+		Change: mirror.Change{Set: records, Orders: queue{Tree: op.Tree}.pins(records, op.req.Force)}, Together: op.Groups.split(records),
 		Views: op.ConfiguredViews(), Orphans: true, Replaces: true,
 	}, nil
 }
@@ -120,7 +120,7 @@ func (op *activation) addWaiting(records []mirror.Record) {
 		case e.IsQuarantined():
 			op.stay[name] = fmt.Errorf("the %s refused release %s: `syncd activate --again %s` asks it again", cmp.Or(e.Verdict.Reason, refusal.Gate), e.Release, name)
 		default:
-			waits := staging.Waits(queue{op.Tree}.members(op.Groups.Of(name), entries, op.Started), op.Started, true)
+			waits := staging.Waits(queue{Tree: op.Tree}.members(op.Groups.Of(name), entries, op.Started), op.Started, true)
 			op.stay[name] = fmt.Errorf("release %s stays staged: %s", e.Release, waits)
 		}
 	}
@@ -142,7 +142,7 @@ func (op *activation) Settle(o Outcome) (*Commit, error) {
 		return nil, cmp.Or(o.Err, op.stay.err())
 	}
 	for _, record := range o.Change.Set {
-		op.Result.Manifests = append(op.Result.Manifests, ResultOf(record, report.Updated))
+		op.Result.Manifests = append(op.Result.Manifests, op.WentTo(record, o))
 	}
 	for _, name := range slices.Sorted(maps.Keys(op.stay)) {
 		op.Result.Manifests = append(op.Result.Manifests, StayResult(o.After.Records[name], name, string(op.Staging.Get(name).Release), op.stay[name]))

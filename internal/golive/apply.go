@@ -264,6 +264,10 @@ func (a *application) leave(names []string, why error) bool {
 	a.outcome.Change.Set = slices.DeleteFunc(slices.Clone(a.outcome.Change.Set), func(r mirror.Record) bool {
 		return slices.Contains(names, r.Manifest) || slices.Contains(mates, r.Manifest)
 	})
+	a.outcome.Change.Orders = maps.Clone(a.outcome.Change.Orders)
+	for _, name := range slices.Concat(names, mates) { // such as a pin that was to move along
+		delete(a.outcome.Change.Orders, name)
+	}
 	a.op.Leave(names, mates, why)
 	return true
 }

@@ -76,6 +76,9 @@ func (op *order) Propose(context.Context) (p Proposal, err error) {
 		if orders.Holds(time.Now()) {
 			result.HoldUntil = &orders.HoldUntil
 		}
+		if record.Held != nil {
+			result.HeldFrom = string(record.Held.Release)
+		}
 		op.Result.Manifests = append(op.Result.Manifests, result)
 	}
 	return p, nil
@@ -114,7 +117,11 @@ func (op *order) Settle(o Outcome) (*Commit, error) {
 	for _, name := range slices.AppendSeq(op.withdrawn, maps.Keys(o.Change.Orders)) {
 		t, e := op.target(name), op.Staging.Get(name)
 		isOther := t.Release.IsMonth() && e.Release != t.Release
-		if e.Manifest != "" && !e.IsUndone() && (isOther || aging{op.Tree}.orders(name).Skips(e.Release)) {
+		isSkipped := aging{op.Tree}.orders(name).Skips(e.Release)
+		switch {
+		case e.IsUndone() && isSkipped && !e.Dropped: // it stays known, so that no rollback leads there
+			err = errors.Join(err, op.Staging.Discard(name, t.terms(op.Fingerprint(t))))
+		case e.Manifest != "" && !e.IsUndone() && (isOther || isSkipped):
 			err = errors.Join(err, op.Staging.Remove(name))
 		}
 		op.Metrics.Pinned(name, t.Release != manifest.Latest)

@@ -108,14 +108,23 @@ func (p *Publication) Propose(ctx context.Context) (Proposal, error) {
 	for _, c := range p.open() {
 		p.propose(ctx, c, now, change)
 	}
-	staged, broken := queue{t}.ready(p.unchanged(), now, p.Whole)
+	staged, broken := queue{t, p.endedHolds(current)}.ready(p.unchanged(), now, p.Whole)
 	for _, c := range p.Candidates {
 		if why := broken[c.Target().Name]; why != nil {
 			c.Fail(why)
 		}
 	}
 	change.Set, proposal.Together = append(change.Set, staged...), t.Groups.split(staged)
-	change.Orders = p.endedHolds(current)
+	change.Orders = map[string]mirror.Orders{}
+	if !p.Whole { // the sync after that of a lock file goes on from the orders
+		change.Orders = queue{Tree: t}.pins(staged, p.Force)
+	}
+	for name, orders := range p.endedHolds(current) {
+		if moved, isMoved := change.Orders[name]; isMoved {
+			orders.Pin, orders.PinForced = moved.Pin, moved.PinForced
+		}
+		change.Orders[name] = orders
+	}
 	change.Remove = p.dropped(change.Set)
 	return proposal, nil
 }

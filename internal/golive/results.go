@@ -58,3 +58,15 @@ func NoteLive(t *Tree, records []mirror.Record, changes *store.Changes) {
 		changes.Manifests[record.Manifest] = state
 	}
 }
+
+// WentTo is the outcome of a manifest that went to another revision by command, and the pin
+// that it had before if that came along.
+func (c *Command) WentTo(record mirror.Record, o Outcome) report.ManifestResult {
+	result := ResultOf(record, report.Updated)
+	before := o.Before.Records[record.Manifest].Orders.Pin
+	if orders, changed := o.Change.Orders[record.Manifest]; changed && orders.Pin == record.Release && before != "" && before != orders.Pin {
+		result.PinnedBefore = string(before)
+		c.Log.Warn().Str("manifest", record.Manifest).Str("pin", string(record.Release)).Str("pinned_before", result.PinnedBefore).Msg("the pin moved along")
+	}
+	return result
+}

@@ -40,7 +40,10 @@ func (t *Tree) stage(ctx context.Context, record mirror.Record, views []mirror.V
 }
 
 // queue is what is staged, by the groups that go live together.
-type queue struct{ *Tree }
+type queue struct {
+	*Tree
+	ended map[string]mirror.Orders // of manifests whose hold ends with the operation
+}
 
 // ready returns the records of the staged revisions that may go live now, of those manifests
 // and of their groups. A revision whose record cannot be read stays, and its group with it.
@@ -88,8 +91,29 @@ func (q queue) recordsOf(group []string, entries map[string]staging.Revision, no
 	return records, nil
 }
 
+// pins returns the orders by which pins follow records that go live. A revision whose probe
+// failed took its pin back with it: when it is tried again, the next sync would go back.
+func (q queue) pins(records []mirror.Record, isForced bool) map[string]mirror.Orders {
+	moved := map[string]mirror.Orders{}
+	for _, r := range records {
+		orders := aging{q.Tree}.orders(r.Manifest)
+		if orders.Pin != "" && orders.Pin != r.Release {
+			orders.Pin, orders.PinForced = r.Release, isForced
+			moved[r.Manifest] = orders
+		}
+	}
+	return moved
+}
+
 func (q queue) members(group []string, entries map[string]staging.Revision, now time.Time) []staging.Member {
-	return membersOf(group, q.Targets, q.Mirror.Current(), entries, now)
+	current := q.Mirror.Current()
+	current.Records = maps.Clone(current.Records)
+	for name, orders := range q.ended {
+		served := current.Records[name]
+		served.Orders = orders
+		current.Records[name] = served
+	}
+	return membersOf(group, q.Targets, current, entries, now)
 }
 
 // Blocked says of each manifest with something staged why not even `syncd activate` gets it
@@ -162,7 +186,7 @@ func (t *Tree) DueAt(now time.Time) (next time.Time) {
 func (t *Tree) HasDue(now time.Time) bool {
 	entries := t.Staging.All()
 	names := aging{t}.fresh(slices.Collect(maps.Keys(entries)), entries)
-	return len(queue{t}.readyGroups(names, entries, now, false)) > 0
+	return len(queue{Tree: t}.readyGroups(names, entries, now, false)) > 0
 }
 
 // forgetStaged forgets what is staged of a manifest.

@@ -103,8 +103,9 @@ type ManifestResult struct {
 	Staged      *StagedRevision `json:"staged,omitempty"`       // waits to go live
 	NewlyStaged bool            `json:"newly_staged,omitempty"` // since this sync
 
-	PinnedBefore string     `json:"pinned_before,omitempty"` // the pin that a rollback moved to the release that is served now
+	PinnedBefore string     `json:"pinned_before,omitempty"` // the pin that moved along to the release that is served now
 	HoldUntil    *time.Time `json:"hold_until,omitempty"`    // a hold that keeps an order from the next sync
+	HeldFrom     string     `json:"held_from,omitempty"`     // the release that a rollback keeps away, after an order
 }
 
 // OK is true when no manifest, view or export failed or was refused, and the outcome was

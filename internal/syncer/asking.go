@@ -229,7 +229,7 @@ func (a asking) compare(found *listed) error {
 		a.job.withdrawn = true
 		return unchanged()
 	case !a.req.Force && a.holdKeeps(found.files):
-		if e := a.staged(found.files); a.req.Demand && e.IsUndone() { // who asks hears why
+		if e := a.staged(found.files); a.req.Demand && e.IsUndone() && !e.Dropped { // who asks hears why
 			return repeated(report.Refused, e.Verdict.Refusal())
 		}
 		return unchanged()
@@ -319,6 +319,9 @@ func (a asking) takeLocked(ctx context.Context) (*listed, error) {
 	}
 	if j.served && j.active.Held == nil && answer.Release == j.active.Release && slices.EqualFunc(found.Planned, j.active.Files, same) {
 		return nil, unchanged()
+	}
+	if orders := j.active.Orders; !a.req.Force && orders.Holds(a.started) {
+		return nil, fmt.Errorf("%s is held until %s, also from a lock file: `syncd hold %s --for 0s` ends that, and so does --force", j.target.Name, report.Moment(orders.HoldUntil.Local()), j.target.Name)
 	}
 	j.release = answer.Release
 	l := &listed{files: found.Planned, count: found.Count, links: found.Links, told: found.Description}

@@ -102,9 +102,9 @@ func TestAHoldKeepsWhatIsStaged(t *testing.T) {
 		t.Error("due")
 	}
 	w.serves("data", september())
-	w.expect(w.force(), "data", report.Unchanged) // ends the hold
-	w.expect(w.poll(), "data", report.Updated)
+	w.expect(w.force(), "data", report.Updated) // ends the hold, which binds nothing of the same sync
 	w.serves("data", october())
+	w.expect(w.poll(), "data", report.Unchanged)
 }
 
 func TestASkippedReleaseIsPassedOver(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"time"
@@ -70,7 +71,7 @@ func (c *candidate) Recheck(served mirror.Record, isServed bool) {
 func (c *candidate) recheck(served mirror.Record, isServed bool) error {
 	j := c.job
 	if _, found, err := c.destroyed(j.plan().files); err != nil || found { // since it was planned
-		return cmp.Or(err, unchanged())
+		return cmp.Or(err, c.stays("it was destroyed"))
 	}
 	ordered := c.newOrdersKeep(served)
 	if !ordered && isServed == j.served && served.ID() == j.active.ID() && reflect.DeepEqual(served.Held, j.active.Held) {
@@ -79,13 +80,25 @@ func (c *candidate) recheck(served mirror.Record, isServed bool) error {
 	before := j.active
 	j.active, j.served = served, isServed
 	p := j.plan()
-	if ordered || c.holdKeeps(p.files) || c.isCurrent(p.files) {
+	switch {
+	case ordered:
+		return c.stays("an order like `syncd hold` came")
+	case c.holdKeeps(p.files), c.isCurrent(p.files):
 		return unchanged()
 	}
 	if isServed && served.ID() != before.ID() && j.target.Rows.Guards() && !c.req.Force {
 		return errors.New("another revision is served since the rows were compared: the next sync compares them again")
 	}
 	return cmp.Or(j.entry.CheckDowngrade(served), j.entry.CheckCount(c.cfg.Guards, p.count, served), c.checkSizes())
+}
+
+// stays ends a ready job that must not go live after all. By a lock file, nothing else goes
+// live then.
+func (c *candidate) stays(why string) error {
+	if c.source.AllOrNothing() {
+		return fmt.Errorf("%s while the sync ran: `syncd explain %s` shows it", why, c.job.target.Name)
+	}
+	return unchanged()
 }
 
 // Same notes that the served revision has the digests of the plan.

@@ -46,14 +46,18 @@ func (op *retreat) Propose(ctx context.Context) (p golive.Proposal, err error) {
 	if err != nil {
 		return p, err
 	}
+	change := rollback.ChangeTo(op.Tree, goal, current, targets)
 	op.verdict.Error += fmt.Sprintf("; went back to %s", goal.Records[op.name].Release)
+	if _, moved := change.Orders[op.name]; moved {
+		op.verdict.Error += ", to which it is pinned now"
+	}
 	for _, t := range targets {
 		if err := op.quarantine(ctx, current.Records[t.Name]); err != nil {
 			return p, err
 		}
 	}
 	return golive.Proposal{
-		Change: rollback.ChangeTo(op.Tree, goal, current, targets), Whole: true, Views: op.ConfiguredViews(), Orphans: true, Stays: true,
+		Change: change, Whole: true, Views: op.ConfiguredViews(), Orphans: true, Stays: true,
 		Undone: op.undone(current, targets),
 	}, nil
 }

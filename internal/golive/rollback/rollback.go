@@ -107,12 +107,7 @@ func (op *operation) Settle(o golive.Outcome) (*golive.Commit, error) {
 		return nil, o.Err
 	}
 	for _, record := range o.Change.Set {
-		result := golive.ResultOf(record, report.Updated)
-		if _, moved := o.Change.Orders[record.Manifest]; moved {
-			result.PinnedBefore = string(o.Before.Records[record.Manifest].Orders.Pin)
-			op.Log.Warn().Str("manifest", record.Manifest).Str("pin", string(record.Release)).Str("pinned_before", result.PinnedBefore).Msg("the rollback moved the pin")
-		}
-		op.Result.Manifests = append(op.Result.Manifests, result)
+		op.Result.Manifests = append(op.Result.Manifests, op.WentTo(record, o))
 	}
 	return op.Record(store.Changes{}, outbox.News{}), o.Err
 }

@@ -86,12 +86,17 @@ func PrintErrors(w io.Writer, s report.Sync) {
 func PrintRollback(w io.Writer, s report.Sync) {
 	for _, m := range s.Manifests {
 		fmt.Fprintf(w, "%s  back at %s\n", m.Name, releaseName(m.Release, m.Revision))
-		if m.PinnedBefore != "" {
-			fmt.Fprintf(w, "%s  is pinned to %s now, and was to %s: `syncd unpin %s` ends that\n", m.Name, m.Release, m.PinnedBefore, m.Name)
-		}
+		printMovedPin(w, m)
 	}
 	printExported(w, s)
 	fmt.Fprintf(w, "generation %d is served\n", s.Generation)
+}
+
+// printMovedPin says that a pin went along with its manifest.
+func printMovedPin(w io.Writer, m report.ManifestResult) {
+	if m.PinnedBefore != "" {
+		fmt.Fprintf(w, "%s  is pinned to %s now, and was to %s: `syncd unpin %s` ends that\n", m.Name, m.Release, m.PinnedBefore, m.Name)
+	}
 }
 
 // PrintActivation writes a line for each manifest that went live, or whose staged revision
@@ -105,6 +110,7 @@ func PrintActivation(w io.Writer, s report.Sync, discarded bool) {
 			fmt.Fprintf(w, "%s  dropped what was staged; %s\n", m.Name, stays(m))
 		} else {
 			fmt.Fprintf(w, "%s  %s is live\n", m.Name, releaseName(m.Release, m.Revision))
+			printMovedPin(w, m)
 		}
 	}
 	if len(s.Manifests) == 0 {
@@ -145,6 +151,9 @@ func manifestLine(m report.ManifestResult, dryRun bool) string {
 	if m.Staged != nil && m.NewlyStaged {
 		return fmt.Sprintf("%s  %s  staged: %d of %d files downloaded (%s); %s", m.Name, releaseName(m.Staged.Release, m.Staged.Revision),
 			m.FilesDownloaded, m.FilesTotal, size(m.BytesDownloaded), stays(m))
+	}
+	if m.Result == report.Unchanged && m.Release == "" && m.Staged == nil {
+		return fmt.Sprintf("%s  nothing is served: `syncd explain %s` says why", m.Name, m.Name)
 	}
 	if m.Result == report.Unchanged {
 		return fmt.Sprintf("%s  %s  unchanged: %s", m.Name, releaseName(m.Release, m.Revision), files(m.FilesTotal))
