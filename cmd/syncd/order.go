@@ -132,6 +132,11 @@ func giveOrder(ctx context.Context, a *cli.App, req request.Order, done, next st
 				}
 			}
 			fmt.Fprintln(w, done+next)
+			for _, m := range result.Manifests {
+				if req.Trigger == request.TriggerHold && m.HoldUntil == nil && m.HeldFrom != "" {
+					fmt.Fprintf(w, "%s  a rollback still holds it, from %s: `syncd sync --force %s` ends that\n", m.Name, m.HeldFrom, m.Name)
+				}
+			}
 		}),
 	}.run(ctx, a, req)
 }

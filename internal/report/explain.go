@@ -25,7 +25,7 @@ func (s *Status) Explain(now time.Time) {
 		m.Explanation = OneLine(joined(e.sentence(), e.age(), e.DestroyWaits))
 	}
 	for i := range s.Exports {
-		s.Exports[i].Explanation = OneLine(s.Exports[i].sentence(s.Generation))
+		s.Exports[i].Explanation = OneLine(s.Exports[i].sentence(s.Generation, s.waitsFor(s.Exports[i].View)))
 	}
 	if s.Scrub != nil {
 		s.Scrub.Explanation = OneLine(s.Scrub.sentence(s.Daemon, now))
@@ -222,6 +222,8 @@ func (e explanation) upToDate() string {
 		if newest != "" && newest.Newer(wanted) {
 			text += fmt.Sprintf("; %s is available", e.Newest)
 		}
+	case wanted == manifest.Latest && slices.Contains(e.Skips, e.Newest): // since the last sync
+		text = joined("the next sync looks for a release that is not skipped", e.serving())
 	case wanted == manifest.Latest && newest != "" && newest.Newer(manifest.Release(e.Release)):
 		text = joined(fmt.Sprintf("%s is available, the next sync will fetch it", e.Newest), e.serving())
 	}
@@ -278,7 +280,11 @@ func (e explanation) destroyed() string {
 		return ""
 	}
 	why := map[destroy.Cause]string{destroy.Command: "`syncd destroy`", destroy.DestroyAfter: "`destroy_after`", destroy.Publisher: "`destroy_after` of the publisher"}[d.Cause]
-	return fmt.Sprintf("%s was destroyed by %s%s, only `syncd pin %s %s` or `syncd sync --force %s` fetches it again", d.Release, why, e.when("at", d.At), e.Name, d.Release, e.Name)
+	again := fmt.Sprintf("`syncd pin %s %s` or `syncd sync --force %s`", e.Name, d.Release, e.Name)
+	if e.Release == "" { // there is no record that could keep a pin
+		again = fmt.Sprintf("`syncd sync --force %s`", e.Name)
+	}
+	return fmt.Sprintf("%s was destroyed by %s%s, only %s fetches it again", d.Release, why, e.when("at", d.At), again)
 }
 
 // late says that the provider has not published the next release in time.

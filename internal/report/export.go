@@ -27,11 +27,24 @@ type ExportStatus struct {
 	Explanation string `json:"explanation"` // why the folder does not follow; "" while it does
 }
 
-// sentence says why the folder does not show the served generation.
-func (e ExportStatus) sentence(served int) string {
+// waitsFor says why a view has no tree that a folder could show, "" if it has one.
+func (s Status) waitsFor(view string) string {
+	for _, v := range s.Views {
+		if v.Name == view && v.Fingerprint == "" && v.State != StateInSync {
+			return "view " + view + " " + v.Explanation
+		}
+	}
+	return ""
+}
+
+// sentence says why the folder does not show the served generation. waits is why its view
+// has no tree.
+func (e ExportStatus) sentence(served int, waits string) string {
 	switch {
 	case e.Error != "":
 		return e.Error
+	case e.State != ExportInSync && waits != "":
+		return waits
 	case e.State == ExportBehind && e.Generation > 0:
 		return fmt.Sprintf("it shows generation %d, and %d is served: `syncd sync` exports it, as the next sync does", e.Generation, served)
 	case e.State == ExportBehind, e.State == ExportPending && served > 0:

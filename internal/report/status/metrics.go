@@ -36,6 +36,7 @@ func restingStates() []string {
 // ShowManifest puts a manifest's status into the metrics. record is the zero value
 // when the manifest is not served.
 func ShowManifest(m *metrics.Metrics, name string, record mirror.Record, saved store.Manifest, e staging.Revision, age Age) {
+	saved.Failure = openFailure(record, saved)
 	status := metrics.ManifestStatus{
 		State: string(stateOf(record, saved, e, age)), Expires: age.Day.End(), Withdrawn: age.Withdrawn != nil, States: restingStates(),
 		Newest: saved.Newest, Expected: due(saved), Checked: saved.CheckedAt, Success: syncedAt(record, saved),

@@ -103,6 +103,7 @@ func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e 
 	if gone := c.Age.Withdrawn; gone != nil {
 		record.Orders = gone.Orders
 	}
+	saved.Failure = openFailure(record, saved)
 	m := report.ManifestStatus{
 		Name: c.Name, Wanted: string(cmp.Or(record.Orders.Pin, c.Release)), Release: string(record.Release), Revision: record.Revision,
 		Files: len(record.Files), Bytes: record.Bytes, Newest: saved.Newest, Expected: timeOrNull(due(saved)),
@@ -141,6 +142,20 @@ func manifestStatus(c Configured, record mirror.Record, saved store.Manifest, e 
 		m.Error, m.Reason, m.Failing, m.RetryAt = m.Quarantined.Error, m.Quarantined.Reason, string(e.Release), nil
 	}
 	return m
+}
+
+// openFailure is the failure of the last sync, nil if an order has settled it since: the
+// release is skipped, or the operator let it go live although it had expired.
+func openFailure(record mirror.Record, saved store.Manifest) *store.Failure {
+	f := saved.Failure
+	if f == nil || f.Release == "" {
+		return f
+	}
+	isLive := f.Reason == string(refusal.Expired) && f.Release == string(record.Release)
+	if isLive || record.Orders.Skips(manifest.Release(f.Release)) {
+		return nil
+	}
+	return f
 }
 
 // unreachableSince is when the provider ceased to answer, by the last sync and the running
