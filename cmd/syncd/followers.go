@@ -108,8 +108,12 @@ func (f *followers) serve(ctx context.Context, group *errgroup.Group, cfg *confi
 	log.Info().Stringer("address", listener.Addr()).Msg("serving followers")
 	f.keepOnly = e.Followers.KeepOnly
 	f.keepOnly(f.ids.Has)
+	editions, err := e.Followers.Generations()
+	if err != nil {
+		return err
+	}
 	service := serve.New(serve.Config{
-		Catalog: e.Followers.Catalog(), PublicURL: cfg.Serve.PublicURL.String(), IDParam: cfg.Source.CustomerIDParam,
+		Catalog: e.Followers.Catalog(), Generations: editions, PublicURL: cfg.Serve.PublicURL.String(), IDParam: cfg.Source.CustomerIDParam,
 		IDs: f.ids, Bandwidth: f.budget, Asker: serve.ByFleet(e.Followers.Fleet()), Order: e.Followers.Order, Observe: metrics.NewServe(registry).Request,
 	})
 	group.Go(func() error {

@@ -2,10 +2,13 @@ package engine
 
 import (
 	"sync"
+	"time"
 
 	"syncd/internal/config"
 	"syncd/internal/downstream/catalog"
+	"syncd/internal/downstream/generations"
 	"syncd/internal/downstream/rings"
+	"syncd/internal/engine/offer"
 	"syncd/internal/golive"
 	"syncd/internal/mirror/audit"
 )
@@ -17,16 +20,18 @@ type Followers struct {
 	catalog  *catalog.Catalog // nil while `serve` is off
 	building sync.Once        // of the catalog's first snapshot
 	fleet    *rings.Fleet     // nil without serve
+	audit    *audit.Log
 }
 
 func (f *Followers) open(cfg *config.Config, served *audit.Log) error {
-	f.openCatalog(cfg, served)
+	f.audit = served
+	f.openCatalog(cfg)
 	return f.openFleet(cfg)
 }
 
 func (f *Followers) configure(cfg *config.Config) {
 	if f.fleet != nil {
-		f.fleet.Configure(ringsOf(cfg), cfg.Serve.MaxHosts)
+		f.fleet.Configure(offer.RingsOf(cfg), cfg.Serve.MaxHosts)
 	}
 	if f.catalog != nil {
 		f.catalog.SetKeep(cfg.Serve.Keep)
@@ -36,19 +41,35 @@ func (f *Followers) configure(cfg *config.Config) {
 
 // openCatalog makes the catalog of what other hosts may take, if `serve` is on. It is
 // empty until Catalog is called, but pruning knows which revisions other hosts use.
-func (f *Followers) openCatalog(cfg *config.Config, served *audit.Log) {
+func (f *Followers) openCatalog(cfg *config.Config) {
 	if !cfg.Serve.IsOn() {
 		return
 	}
-	f.catalog = catalog.New(catalog.Config{
-		Mirror: withheld{f.mirror, f.notes}, Records: f.mirror.Records, Objects: f.mirror.Objects, Store: f.store, Live: served.Live, Left: served.Left,
+	f.catalog = f.newCatalog(cfg.Serve.Keep)
+	f.catalog.SetKeepMax(cfg.Serve.KeepMax)
+	f.staging.Changed = f.refresh
+}
+
+func (f *Followers) newCatalog(keep time.Duration) *catalog.Catalog {
+	return catalog.New(catalog.Config{
+		Mirror: withheld{f.mirror, f.notes}, Records: f.mirror.Records, Objects: f.mirror.Objects, Store: f.store, Live: f.audit.Live, Left: f.audit.Left,
 		IsStaged: func(name, id string) bool {
 			return f.staging.Get(name).ID() == id || f.notes.Of(name, id).IsWithheld()
 		},
 		Warn: func(message string, err error) { f.options.Log.Warn().Err(err).Msg(message) },
-	}, cfg.Serve.Keep)
-	f.catalog.SetKeepMax(cfg.Serve.KeepMax)
-	f.staging.Changed = f.refresh
+	}, keep)
+}
+
+// Generations are what followers see, by their rings. Without serve nobody asks for rings.
+func (f *Followers) Generations() (*generations.Generations, error) {
+	c := f.Catalog()
+	if c == nil {
+		c = f.newCatalog(0)
+		c.Rebuild()
+	}
+	return offer.Generations(offer.Host{
+		Catalog: c, Mirror: withheld{f.mirror, f.notes}, Records: f.mirror.Records, Store: f.store, Fleet: f.fleet, Orders: f.orders, Version: f.options.Version, Log: f.options.Log,
+	})
 }
 
 // refresh follows a swap, and a change of what is staged.

@@ -8,7 +8,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/downstream/catalog"
 	"syncd/internal/downstream/rings"
-	"syncd/internal/engine/orders"
+	"syncd/internal/engine/offer"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/destruction"
 	"syncd/internal/metrics"
@@ -25,7 +25,7 @@ func (f *Followers) openFleet(cfg *config.Config) (err error) {
 	if !cfg.Serve.IsOn() {
 		return nil
 	}
-	f.fleet, err = rings.New(servedReleases{f.catalog, f.orders}, f.store, cfg.Serve.MaxHosts, f.options.Log)
+	f.fleet, err = rings.New(offer.Releases{Catalog: f.catalog, Orders: f.orders}, f.store, cfg.Serve.MaxHosts, f.options.Log)
 	f.catalog.SetNeeded(func(*catalog.Snapshot) []*catalog.Revision { return f.needed() })
 	return err
 }
@@ -84,7 +84,7 @@ func FleetOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader)
 	if !cfg.Serve.IsOn() {
 		return nil, errNoFollowers
 	}
-	fleet, err := rings.Read(servedNow{m}, state, ringsOf(cfg), cfg.Serve.MaxHosts)
+	fleet, err := rings.Read(offer.Now{Mirror: m}, state, offer.RingsOf(cfg), cfg.Serve.MaxHosts)
 	if err != nil {
 		return nil, err
 	}
@@ -108,13 +108,6 @@ func (f *Followers) release(ctx context.Context, req request.ServeRelease) (ende
 	return ended, err
 }
 
-func ringsOf(cfg *config.Config) (all []rings.Ring) {
-	for _, r := range cfg.Serve.Rings {
-		all = append(all, rings.Ring(r))
-	}
-	return all
-}
-
 // shown is what the metrics show of the followers.
 func (f *Followers) shown() (shown metrics.Fleet) {
 	if f.fleet == nil {
@@ -126,36 +119,3 @@ func (f *Followers) shown() (shown metrics.Fleet) {
 	shown.Stopped = f.fleet.Stopped()
 	return shown
 }
-
-// servedReleases is the catalog as a fleet needs it.
-type servedReleases struct {
-	catalog *catalog.Catalog
-	orders  *orders.Orders
-}
-
-func (p servedReleases) Manifests() []string { return p.catalog.Snapshot().Names() }
-
-func (p servedReleases) Served(name string) (string, []rings.Served) {
-	var revisions []rings.Served
-	for _, r := range p.catalog.Snapshot().Listed(name) {
-		name, revisions = r.Manifest, append(revisions, r.InRings())
-	}
-	return name, revisions
-}
-
-func (p servedReleases) Destroyed() map[string][]destruction.Gone { return p.orders.Gone() }
-
-// servedNow is a catalog of what `current` shows, when no engine is running.
-type servedNow struct{ mirror *mirror.Mirror }
-
-func (c servedNow) Manifests() []string { return c.mirror.Current().Names() }
-
-func (c servedNow) Served(name string) (string, []rings.Served) {
-	record, served := c.mirror.Current().Records[name]
-	if !served {
-		return name, nil
-	}
-	return name, []rings.Served{{Version: rings.Version{Release: record.Release, Revision: record.Revision}, LiveAt: record.PublishedAt}}
-}
-
-func (c servedNow) Destroyed() map[string][]destruction.Gone { return orders.Gone(c.mirror) }

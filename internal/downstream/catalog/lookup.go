@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -134,3 +135,36 @@ func begin(alias manifest.Release) manifest.Release {
 	}
 	return ""
 }
+
+// Object finds a file with a content among the revisions that fit.
+func (s *Snapshot) Object(id manifest.ObjectID, fits func(*Revision) bool) (File, bool) {
+	s.sorting.Do(s.sortObjects)
+	at, _ := slices.BinarySearchFunc(s.objects, id, func(i int32, id manifest.ObjectID) int {
+		return bytes.Compare(s.entries[i].file.object[:], id[:])
+	})
+	for _, i := range s.objects[at:] {
+		e := &s.entries[i]
+		if e.file.object != id {
+			break
+		}
+		if r := s.best(e, fits); r != nil {
+			return File{r, e.file}, true
+		}
+	}
+	return File{}, false
+}
+
+// sortObjects makes the index of Object at the first question: most hosts have no followers
+// that ask for contents.
+func (s *Snapshot) sortObjects() {
+	s.objects = make([]int32, len(s.entries))
+	for i := range s.objects {
+		s.objects[i] = int32(i) //nolint:gosec // at most maxFiles and what is served
+	}
+	slices.SortFunc(s.objects, func(a, b int32) int {
+		return bytes.Compare(s.entries[a].file.object[:], s.entries[b].file.object[:])
+	})
+}
+
+// Find returns a revision by its Key; nil if there is none.
+func (s *Snapshot) Find(key string) *Revision { return s.byKey[key] }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"syncd/internal/manifest"
 )
@@ -31,6 +32,9 @@ type Snapshot struct {
 	rank      map[*Revision]int // a lower one goes first
 	listed    map[*Revision]bool
 	shared    map[*Revision][]*file // those with other bytes in another manifest
+
+	sorting sync.Once
+	objects []int32 // the entries by their contents; see sortObjects
 }
 
 // shelf holds the revisions of one manifest.

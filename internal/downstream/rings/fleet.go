@@ -116,18 +116,25 @@ func (f *Fleet) Configure(configured []Ring, maxHosts int) {
 // Asker is a client that asks for something.
 type Asker struct {
 	name, ring string
-	state      State // the zero value if it sent none, but for the version of a syncd
+	counted    string  // the configured ring that counts for it
+	state      State   // the first one; the zero value if it sent none, but for the version of a syncd
+	states     []State // that it sent
 }
 
 // Asker returns the sender of a request. name is the name of its ID, "" without IDs.
 // A header that cannot be used counts as none.
 func (f *Fleet) Asker(name, ring string, header http.Header) Asker {
-	a := Asker{name: name, ring: ring}
-	if states := header[HeaderState]; len(states) == 1 {
-		a.state, _ = ParseState(states[0])
+	a := Asker{name: name, ring: ring, states: statesOf(header[HeaderState])}
+	if len(a.states) > 0 {
+		a.state = a.states[0]
 	}
 	if version, isSyncd := strings.CutPrefix(header.Get("User-Agent"), "syncd/"); isSyncd && a.state.Host == "" {
 		a.state.Version = plain(version)
+	}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if i, found := f.rings.place(ring); found {
+		a.counted = f.rings[i].Name
 	}
 	return a
 }
@@ -168,7 +175,7 @@ func (f *Fleet) seenLocked(a Asker, asked string) (report.Stop, bool) {
 	if len(published) == 0 || f.isFirstPoll(a) || !f.admits(a.name, a.host(), f.now()) {
 		return report.Stop{}, false
 	}
-	next := hostReport{State: a.state, Ring: f.rings.nameOf(a.ring), SeenAt: f.now().UTC()}
+	next := hostReport{State: a.stateOf(name), Ring: f.rings.nameOf(a.ring), SeenAt: f.now().UTC()}
 	var visible []Version
 	for _, s := range newestFirst(published) {
 		if f.visibleLocked(a, name, s) {

@@ -42,8 +42,10 @@ const ReasonFailed = "failed"
 //	host=db01; id=5f3a9c01; version=1.4.0; release=2026.10; revision=0123456789ab; refused=2026.11; refused_revision=ba9876543210; reason=gate; attempts=1; held=2; holds=2026.09-56789abcdef0+2026.10-0123456789ab
 //
 // host and id are required. Keys that a reader does not know are skipped. Three revisions
-// fit into a value, so more of them have the keys holds2, holds3 and so on.
+// fit into a value, so more of them have the keys holds2, holds3 and so on. A poll that is
+// about many manifests has a header line for each, with the key manifest.
 type State struct {
+	Manifest string           // that the state is about; "" for the one that the poll asks for
 	Host     string           // name of the host
 	ID       string           // tells followers of one host name apart
 	Version  string           // of syncd
@@ -122,6 +124,7 @@ func (s State) Header() string {
 		}
 		b.WriteString(key + "=" + value)
 	}
+	add(keyManifest, escaped(s.Manifest))
 	add("host", s.Host)
 	add("id", s.ID)
 	add("version", s.Version)
@@ -152,19 +155,26 @@ func holdsKey(n int) string {
 	return "holds" + strconv.Itoa(n)
 }
 
+// keyManifest is the key of State.Manifest.
+const keyManifest = "manifest"
+
 var errHeader = errors.New("unusable " + HeaderState + " header")
 
 // ParseState reads a header. It trusts nothing in it.
 func ParseState(header string) (State, error) {
 	var s State
-	if len(header) > maxHeader {
+	if len(header) > maxHeader+maxManifest {
 		return s, errHeader
 	}
 	values := map[string]string{}
 	for pair := range strings.SplitSeq(header, ";") {
 		key, text, found := strings.Cut(strings.TrimSpace(pair), "=")
 		_, repeated := values[key]
-		if !found || repeated || len(text) > maxValue || !value.MatchString(text) {
+		most := maxValue
+		if key == keyManifest {
+			most = maxManifest
+		}
+		if !found || repeated || len(text) > most || !value.MatchString(text) {
 			return s, errHeader
 		}
 		values[key] = text
@@ -172,7 +182,9 @@ func ParseState(header string) (State, error) {
 	of := func(key string) string { return strings.Clone(values[key]) } // the header is not kept
 	s = State{Host: of("host"), ID: of("id"), Version: of("version"), Revision: of("revision"), RefusedRevision: of("refused_revision"), Reason: of("reason")}
 	var err error
-	s.Release, err = parseRelease(of("release"))
+	if s.Manifest, err = unescaped(of(keyManifest)); err == nil {
+		s.Release, err = parseRelease(of("release"))
+	}
 	if err == nil {
 		s.Refused, err = parseRelease(of("refused"))
 	}

@@ -27,3 +27,7 @@ func (a fleetAsker) Sees(r *catalog.Revision) bool {
 func (a fleetAsker) Holds(g destruction.Gone) bool { return a.asker.Holds(g) }
 
 func (a fleetAsker) Polls(entries ...string) { a.fleet.Seen(a.asker, entries...) }
+
+func (a fleetAsker) Told() []string { return a.asker.Told() }
+
+func (a fleetAsker) Ring() string { return a.asker.Ring() }

@@ -96,14 +96,19 @@ const maxRanges = 16
 // download answers GET /Download/{class}/…. Ranges and conditions are left to net/http,
 // which sends a file by sendfile.
 func (c *call) download() {
-	f, ok := c.file()
-	if !ok {
-		return
+	if f, ok := c.file(); ok {
+		c.a.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Reference().Name()}))
+		c.send(f, c.a.noFile)
 	}
+}
+
+// send sends the content of a file. pruned answers when it is gone.
+func (c *call) send(f catalog.File, pruned func()) {
 	object, err := c.s.cfg.Catalog.Open(f)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		c.a.noFile()
+		c.a.Header().Del("Content-Disposition")
+		pruned()
 		return
 	case err != nil:
 		c.a.problem(http.StatusInternalServerError, typeProblem("internalError", "The file cannot be read at the moment."))
@@ -113,7 +118,6 @@ func (c *call) download() {
 	h := c.a.Header()
 	h.Set("ETag", `"`+f.Object().String()+`"`)
 	h.Set("Content-Type", "application/octet-stream")
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Reference().Name()}))
 	if strings.Count(c.r.Header.Get("Range"), ",") >= maxRanges {
 		h.Del("ETag")
 		c.a.problem(http.StatusRequestedRangeNotSatisfiable, titleProblem(http.StatusRequestedRangeNotSatisfiable, "Range", "There are too many ranges."))

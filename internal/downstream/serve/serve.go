@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"syncd/internal/downstream/catalog"
+	"syncd/internal/downstream/generations"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/host/rate"
 	"syncd/internal/httpserver/accounts"
@@ -34,6 +35,10 @@ type Asker interface {
 	Polls(entries ...string)
 	// Holds is true for a destroyed revision that the follower says it has.
 	Holds(g destruction.Gone) bool
+	// Told names the manifests that the follower's states are about; none if they name none.
+	Told() []string
+	// Ring is the configured ring that counts for the follower, "" without rings.
+	Ring() string
 }
 
 // Config is what a Service needs.
@@ -46,6 +51,8 @@ type Config struct {
 	// Asker returns who asks, by the name and the ring of the id and the request's header.
 	// With nil, everybody sees everything.
 	Asker func(name, ring string, header http.Header) Asker
+	// Generations are the texts of the mirror; nil for none.
+	Generations *generations.Generations
 	// Order returns what followers must destroy of an entry. It may be nil.
 	Order func(entry string) destruction.Order
 	// Patience is how long a client may take for 1 MiB, by default 2 minutes.
@@ -89,6 +96,8 @@ type everything struct{}
 func (everything) Sees(*catalog.Revision) bool { return true }
 func (everything) Polls(...string)             {}
 func (everything) Holds(destruction.Gone) bool { return false }
+func (everything) Told() []string              { return nil }
+func (everything) Ring() string                { return "" }
 
 // bodyTimeout is how long a client may take to send a body, which no request needs.
 const bodyTimeout = 10 * time.Second
@@ -152,6 +161,8 @@ func (s *Service) endpoint(verb string) (name string, handler func(*call)) {
 		return "ManifestList", (*call).manifestList
 	case "metadata":
 		return "Metadata", (*call).metadata
+	case "-":
+		return "Mirror", (*call).mirror
 	}
 	if algorithm := manifest.ParseAlgorithm(verb); algorithm != 0 {
 		return "Hash", func(c *call) { c.hash(algorithm) }

@@ -1,0 +1,150 @@
+package generations
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/catalog"
+	"syncd/internal/manifest"
+	"syncd/internal/manifest/destruction"
+)
+
+// lookLocked returns a ring whose newest generation shows what is live.
+func (g *Generations) lookLocked(name string) (*ring, error) {
+	r := g.rings[name]
+	if r == nil {
+		r = &ring{name: name}
+		g.rings[name] = r
+	}
+	now, snapshot := g.cfg.Now(), g.cfg.Catalog.Snapshot()
+	age := now.Sub(r.lookedAt)
+	if r.snapshot == snapshot && age >= 0 && age < lookEvery {
+		return r, nil
+	}
+	next, err := g.composeLocked(name, snapshot)
+	if err == nil {
+		err = g.replaceLocked(r, next, now)
+	}
+	if err != nil && r.snapshot == nil { // nothing can be told yet
+		return nil, err
+	}
+	g.warn("composing a generation for followers failed; they are told what was live before", name, err)
+	r.snapshot, r.lookedAt, r.current = snapshot, now, nil
+	g.signLocked(r, now)
+	g.forgetLocked(snapshot)
+	return r, nil
+}
+
+// composeLocked makes the generation of what a ring sees now, without what names it.
+func (g *Generations) composeLocked(name string, snapshot *catalog.Snapshot) (*Edition, error) {
+	var sees catalog.Sees
+	if g.cfg.Sees != nil && name != "" {
+		sees = g.cfg.Sees(name)
+	}
+	e := &Edition{records: map[string]*Record{}}
+	e.Ring, e.Destruction = name, map[string]destruction.Order{}
+	for _, name := range snapshot.Manifests(sees) {
+		revision, err := snapshot.Manifest(name, string(manifest.Latest), sees)
+		if err != nil {
+			continue
+		}
+		r, entry, err := g.recordLocked(snapshot, revision)
+		if err != nil {
+			return nil, fmt.Errorf("read the record of %s: %w", revision.Key(), err)
+		}
+		g.warn("followers cannot take a revision in the mirror's form", revision.Key(), r.err)
+		if r.err != nil {
+			continue
+		}
+		e.Manifests = append(e.Manifests, entry)
+		e.records[entry.Record()] = r
+		if order := g.orderOf(entry); !order.IsZero() {
+			e.Destruction[name] = order
+		}
+	}
+	return e, nil
+}
+
+// orderOf is what followers must destroy of a manifest.
+func (g *Generations) orderOf(m bucket.Manifest) (order destruction.Order) {
+	if g.cfg.Order != nil {
+		order = g.cfg.Order(m.Name)
+	}
+	order.Gone = destruction.Merge(order.Gone, nil, func(gone destruction.Gone) bool { return gone.Is(m.Release, m.Revision) })
+	return order
+}
+
+// replaceLocked puts a generation in the place of the newest one, which stays if it says the
+// same.
+func (g *Generations) replaceLocked(r *ring, next *Edition, now time.Time) error {
+	if at := r.newest; at != nil && bucket.SameManifests(at.Manifests, next.Manifests) && bucket.SameOrders(at.Destruction, next.Destruction) {
+		next.Generation, next.Sum, next.Text = at.Generation, at.Sum, at.Text
+		r.newest = next
+		return nil
+	}
+	next.Number, next.Publisher, next.Version = g.numberLocked(now), g.cfg.Publisher, g.cfg.Version
+	next.PublishedAt = now.UTC().Truncate(time.Second)
+	if r.newest != nil {
+		next.Previous = r.newest.Number
+	}
+	next.Text = next.Generation.Text()
+	next.Sum = sha256.Sum256(next.Text)
+	if _, err := bucket.ParseGeneration(next.Number, next.Text); err != nil { // no follower would take it
+		return err
+	}
+	if err := g.cfg.Store.SetGeneration(r.name, saved{Text: string(next.Text)}); err != nil {
+		return fmt.Errorf("save it: %w", err)
+	}
+	if r.newest != nil {
+		r.before = append(r.before, r.newest)
+		r.before = r.before[max(len(r.before)-keptBefore, 0):]
+	}
+	r.newest, r.statement, g.last = next, "", next.Number
+	return nil
+}
+
+// begin is when counting begins.
+var begin = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// furthest is a number that no right clock reaches, so that a wrong one does not end the
+// counting.
+const furthest = 1 << 28
+
+// numberLocked is the number of the next generation of any ring.
+func (g *Generations) numberLocked(now time.Time) int {
+	number := g.last + 1
+	if minutes := now.Sub(begin) / time.Minute; minutes < furthest {
+		number = max(number, int(minutes))
+	}
+	return number
+}
+
+// signLocked renews the statement about a ring's newest generation. The one before goes on if
+// that fails.
+func (g *Generations) signLocked(r *ring, now time.Time) {
+	if g.cfg.Sign == nil {
+		r.statement = ""
+		return
+	}
+	statement, err := g.cfg.Sign(r.statement, r.newest.Number, r.newest.Sum, now)
+	g.warn("signing a generation failed; followers with a trust file take nothing newer", r.name, err)
+	if err != nil || statement == r.statement {
+		return
+	}
+	r.statement = statement
+	err = g.cfg.Store.SetGeneration(r.name, saved{Text: string(r.newest.Text), Statement: statement})
+	g.warn("saving the statement about a generation failed; a restart makes another one", r.name, err)
+}
+
+// warn warns of a state once, until it is over.
+func (g *Generations) warn(message, what string, err error) {
+	key := message + "\x00" + what
+	if err != nil && !g.warned[key] {
+		g.cfg.Warn(message+": "+what, err)
+	}
+	if g.warned[key] = err != nil; err == nil {
+		delete(g.warned, key)
+	}
+}

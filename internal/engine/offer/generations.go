@@ -1,0 +1,43 @@
+package offer
+
+import (
+	"os"
+
+	"github.com/rs/zerolog"
+
+	"syncd/internal/downstream/catalog"
+	"syncd/internal/downstream/generations"
+	"syncd/internal/downstream/rings"
+	"syncd/internal/engine/orders"
+)
+
+// Host is what Generations needs of an engine.
+type Host struct {
+	Catalog *catalog.Catalog
+	Mirror  catalog.Mirror
+	Records catalog.Records
+	Store   generations.Store
+	Fleet   *rings.Fleet // nil without followers
+	Orders  *orders.Orders
+	Version string
+	Log     zerolog.Logger
+}
+
+// Generations are what followers of h see, by their rings.
+func Generations(h Host) (*generations.Generations, error) {
+	name, err := os.Hostname()
+	if err != nil {
+		name = "unknown"
+	}
+	return generations.New(generations.Config{
+		Catalog: h.Catalog, Mirror: h.Mirror, Records: h.Records, Store: h.Store, Order: h.Orders.Of,
+		Publisher: name, Version: h.Version,
+		Sees: func(ring string) catalog.Sees {
+			if h.Fleet == nil {
+				return nil
+			}
+			return func(r *catalog.Revision) bool { return h.Fleet.Visible(rings.InRing(ring), r.Manifest, r.InRings()) }
+		},
+		Warn: func(message string, err error) { h.Log.Warn().Err(err).Msg(message) },
+	})
+}
