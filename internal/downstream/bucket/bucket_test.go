@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -409,5 +410,30 @@ func TestMetadataOfAnotherFormIsLeftOut(t *testing.T) {
 	odd := strings.Replace(text(t, sampleRecord()), `{"members":[{"name":"BuildNumber","value":"7"}]}`, `"seven"`, 1)
 	if r, err := ParseRecord(ManifestOf(sampleRecord()), strings.NewReader(odd)); err != nil || r.Files[0].Metadata != nil {
 		t.Errorf("%+v, %v", r.Files, err)
+	}
+}
+
+// Two bytes of a text of 4 MiB can take a hundred of memory: an empty list of manifests took
+// 740 MiB of a follower.
+func TestASmallTextTakesLittleMemory(t *testing.T) {
+	many := func(member, item string) string {
+		begin := `{"syncd_bucket":1,"generation":5,` + member
+		return begin + strings.Repeat(item, (MaxText-len(begin)-200)/len(item)) + item[:len(item)-1]
+	}
+	for name, text := range map[string]string{
+		"manifests":      many(`"manifests":[`, `{},`) + `]}`,
+		"nulls":          many(`"manifests":[`, `null,`) + `]}`,
+		"destroyed":      many(`"destruction":{"a":{"destroyed":[`, `{},`) + `]}}}`,
+		"orders":         many(`"destruction":{`, `"a":{},`) + `}}`,
+		"another member": many(`"other":[`, `{},`) + `]}`,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := ParseGeneration(5, []byte(text))
+		runtime.ReadMemStats(&after)
+		isHarmless := name == "orders" || name == "another member"
+		if used := after.TotalAlloc - before.TotalAlloc; used > 64<<20 || (err == nil) != isHarmless {
+			t.Errorf("%s: %d MiB for a text of %d, %v", name, used>>20, len(text), err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package bucket
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"time"
@@ -30,7 +31,38 @@ type Generation struct {
 
 	// Destruction is what followers must destroy, by manifest. Earlier versions say and read
 	// nothing of it.
-	Destruction map[string]destruction.Order `json:"destruction,omitempty"`
+	Destruction Orders `json:"destruction,omitempty"`
+}
+
+// Orders are what followers must destroy, by manifest.
+type Orders map[string]destruction.Order
+
+// maxOrder is longer than the text of any order.
+const maxOrder = 64 << 10
+
+// UnmarshalJSON checks each order at once: two bytes of a text can take a hundred of memory.
+func (o *Orders) UnmarshalJSON(text []byte) error {
+	var texts map[string]json.RawMessage
+	if err := json.Unmarshal(text, &texts); err != nil {
+		return err
+	}
+	*o = make(Orders, len(texts))
+	for name, text := range texts {
+		var order destruction.Order
+		err := manifest.CheckSegment(name)
+		switch {
+		case err != nil:
+		case len(text) > maxOrder:
+			err = fmt.Errorf("%d bytes, at most %d are allowed", len(text), maxOrder)
+		default:
+			err = json.Unmarshal(text, &order)
+		}
+		if err = cmp.Or(err, checkLine("publisher", order.Publisher), order.Check()); err != nil {
+			return fmt.Errorf("destruction of manifest %.80q: %w", name, err)
+		}
+		(*o)[name] = order
+	}
+	return nil
 }
 
 // Manifest is one manifest of a Generation.
@@ -49,6 +81,18 @@ type Manifest struct {
 	Described bool `json:"described,omitempty"` // the record has all that the provider's Metadata says
 
 	MirroredAt time.Time `json:"mirrored_at"` // when its publisher had it whole
+}
+
+// UnmarshalJSON checks it at once: two bytes of a text can take a hundred of memory.
+func (m *Manifest) UnmarshalJSON(text []byte) error {
+	type bare Manifest
+	if err := json.Unmarshal(text, (*bare)(m)); err != nil {
+		return err
+	}
+	if err := m.check(); err != nil {
+		return fmt.Errorf("manifest %.80q: %w", m.Name, err)
+	}
+	return nil
 }
 
 // Record is the name of its record.
@@ -89,18 +133,10 @@ func (g Generation) check(number int) error {
 	}
 	last := ""
 	for _, m := range g.Manifests {
-		if err := m.check(); err != nil {
-			return fmt.Errorf("manifest %.80q: %w", m.Name, err)
-		}
 		if m.Name <= last {
 			return fmt.Errorf("manifest %.80q is named twice or is not in order", m.Name)
 		}
 		last = m.Name
-	}
-	for name, order := range g.Destruction {
-		if err := cmp.Or(manifest.CheckSegment(name), checkLine("publisher", order.Publisher), order.Check()); err != nil {
-			return fmt.Errorf("destruction of manifest %.80q: %w", name, err)
-		}
 	}
 	return nil
 }

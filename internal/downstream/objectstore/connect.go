@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -139,6 +140,10 @@ type reply struct {
 // 1000 names, and minio reads it whole.
 const maxPage = 4 << 20
 
+// maxTags bounds the elements of such an answer. minio makes some 600 bytes of each empty one
+// that a list has. A name of a page that is no lie has under 40 tags.
+const maxTags = 100_000
+
 type replyKey struct{}
 
 // RoundTrip implements http.RoundTripper.
@@ -166,7 +171,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	isObject := r.URL.RawQuery == "" && res.StatusCode < http.StatusMultipleChoices
-	res.Body = &answer{res.Body, job, isObject, maxPage}
+	res.Body = &answer{res.Body, job, isObject, maxPage, maxTags}
 	if date, err := http.ParseTime(res.Header.Get("Date")); err == nil {
 		w.server.time.Store(date.Unix())
 	}
@@ -181,7 +186,8 @@ type answer struct {
 	io.ReadCloser
 	budget   *Budget
 	isObject bool
-	left     int64
+	left     int64 // bytes
+	tags     int   // that may still come
 }
 
 func (a *answer) Read(b []byte) (n int, err error) {
@@ -192,6 +198,11 @@ func (a *answer) Read(b []byte) (n int, err error) {
 	}
 	n, err = a.ReadCloser.Read(b)
 	a.left -= int64(n)
+	if !a.isObject {
+		if a.tags -= bytes.Count(b[:n], []byte("<")); a.tags < 0 {
+			return 0, &LocalError{fmt.Errorf("the server's answer has over %d tags", maxTags)}
+		}
+	}
 	if over := a.budget.take(0, int64(n)); over != nil {
 		return 0, over
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -149,6 +150,9 @@ func TestListsWithoutAnEndAreRefused(t *testing.T) {
 		"of one page": func(w http.ResponseWriter) {
 			fmt.Fprint(w, "<ListBucketResult>", strings.Repeat("<Name>x</Name>", maxPage/8), "</ListBucketResult>")
 		},
+		"of empty elements": func(w http.ResponseWriter) {
+			fmt.Fprint(w, "<ListBucketResult>", strings.Repeat("<Contents/>", maxPage/12), "</ListBucketResult>")
+		},
 		"of empty pages": func(w http.ResponseWriter) {
 			pages++
 			fmt.Fprintf(w, "<ListBucketResult><IsTruncated>%t</IsTruncated><NextContinuationToken>%d</NextContinuationToken></ListBucketResult>", pages <= 10_000, pages)
@@ -156,8 +160,32 @@ func TestListsWithoutAnEndAreRefused(t *testing.T) {
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { page(w) }))
 		defer server.Close()
-		if err := newStore(t, server.URL, nil).List(inJob(t), "objects/", func(Listed) {}); err == nil {
-			t.Errorf("a list %s: no error", name)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := newStore(t, server.URL, nil).List(inJob(t), "objects/", func(Listed) {})
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; err == nil || used > 512<<20 {
+			t.Errorf("a list %s: %d MiB, %v", name, used>>20, err)
 		}
+	}
+}
+
+// The longest page that a server of the real world sends: 1000 names with all that is told
+// of an object.
+func TestAFullPageIsRead(t *testing.T) {
+	useCredentials(t)
+	const owner = "<Owner><ID>0123456789abcdef</ID><DisplayName>somebody</DisplayName></Owner>"
+	var page strings.Builder
+	for n := range 1000 {
+		fmt.Fprintf(&page, `<Contents><Key>mirror/objects/%060d</Key><LastModified>2026-11-02T03:04:05.000Z</LastModified><ETag>"0123"</ETag><ChecksumAlgorithm>SHA256</ChecksumAlgorithm>`+
+			`<ChecksumType>FULL_OBJECT</ChecksumType><Size>1</Size><StorageClass>STANDARD</StorageClass><RestoreStatus><IsRestoreInProgress>false</IsRestoreInProgress></RestoreStatus>%s</Contents>`, n, owner)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "<ListBucketResult>", page.String(), "</ListBucketResult>")
+	}))
+	defer server.Close()
+	listed := 0
+	if err := newStore(t, server.URL, nil).List(inJob(t), "objects/", func(Listed) { listed++ }); err != nil || listed != 1000 {
+		t.Errorf("%d names, %v", listed, err)
 	}
 }
