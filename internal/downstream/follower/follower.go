@@ -35,6 +35,10 @@ func New(t *transport.Client) *Client {
 	return &Client{t: t, turn: semaphore.NewWeighted(1)}
 }
 
+// maxETag limits an ETag in bytes. Servers refuse requests with large headers, so every later
+// request with a very long one would fail.
+const maxETag = 1 << 10
+
 // Generation returns the generation that current.json names. If current.json did not change
 // since the last call, this takes one conditional request.
 func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
@@ -63,7 +67,9 @@ func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
 			return bucket.Generation{}, err
 		}
 	}
-	c.etag, c.current = res.Header.Get("ETag"), current
+	if c.etag, c.current = res.Header.Get("ETag"), current; len(c.etag) > maxETag {
+		c.etag = ""
+	}
 	return c.newest, nil
 }
 

@@ -136,6 +136,30 @@ func TestStoreWithoutETagsCostsNoFurtherRequest(t *testing.T) {
 	}
 }
 
+// A server refuses a request with very large headers, also when it sends a usual ETag again.
+func TestAnEndlessETagIsNotSentBack(t *testing.T) {
+	w := start(t)
+	w.server.Publish(prefix, 1, data("2026.09", map[string]string{"a": "1"}))
+	text, err := os.ReadFile(w.server.Path(prefix + "current.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.front.Answer(func(rw http.ResponseWriter, r *http.Request) bool {
+		if buckettest.Name(r) != prefix+"current.json" {
+			return false
+		}
+		if len(r.Header.Get("If-None-Match")) > 8<<10 {
+			rw.WriteHeader(http.StatusRequestHeaderFieldsTooLarge)
+			return true
+		}
+		rw.Header().Set("ETag", `"`+strings.Repeat("x", 100<<10)+`"`)
+		_, _ = rw.Write(text)
+		return true
+	})
+	w.generation(1)
+	w.generation(1)
+}
+
 func TestCallThatWaitsForAnotherEndsWithItsContext(t *testing.T) {
 	w := start(t)
 	arrived, open := make(chan struct{}), make(chan struct{})
