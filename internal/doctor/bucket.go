@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
@@ -218,7 +219,16 @@ func (s *storage) checkPublish(ctx context.Context) []Finding {
 		code, status := objectstore.AnswerOf(err)
 		return []Finding{s.explainStore(at, code, status, err)}
 	}
-	return append(s.judgeSeen(at, seen), s.judgeUploads(ctx)...)
+	return slices.Concat(s.judgeSeen(at, seen), s.judgeVersions(seen), s.judgeUploads(ctx))
+}
+
+// judgeVersions finds a bucket that keeps what must be gone.
+func (s *storage) judgeVersions(seen publisher.Seen) []Finding {
+	i := slices.IndexFunc(s.cfg.Manifests, func(m config.Manifest) bool { return m.DestroyAfter > 0 })
+	if i < 0 || !seen.KeepsVersions {
+		return nil
+	}
+	return []Finding{failure("turn the bucket's versioning off, or let a lifecycle rule delete old versions", "publish.s3: the bucket keeps old versions, so that data of %s which was destroyed stays in it", s.cfg.Manifests[i].Name)}
 }
 
 // judgeUploads says what the publisher knows of the bucket.

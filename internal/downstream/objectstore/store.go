@@ -207,6 +207,17 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 	})
 }
 
+// KeepsVersions is true if the bucket keeps what is deleted or replaced. A server that does
+// not say counts as one that does not: the question needs a right of its own.
+func (s *Store) KeepsVersions(ctx context.Context) (keeps bool) {
+	_ = s.do(ctx, "ask for the versioning", func(ctx context.Context) error {
+		found, err := s.core.GetBucketVersioning(ctx, s.bucket)
+		keeps = err == nil && found.Status != ""
+		return nil
+	})
+	return keeps
+}
+
 // Listed is an object of a list, which may be stale.
 type Listed struct {
 	Name string

@@ -14,6 +14,7 @@ type Seen struct {
 	Current       bucket.Current // the zero value if nothing is published there
 	Lease         bucket.Lease   // the zero value if no publisher has had it
 	HasConditions bool           // the server keeps to conditions of writes
+	KeepsVersions bool           // the bucket keeps what is deleted
 }
 
 // Look finds out whether a publisher could work at a place. It writes an object of its own,
@@ -34,6 +35,7 @@ func Look(ctx context.Context, place objectstore.Place) (seen Seen, err error) {
 	if seen.HasConditions, err = s.KnowsConditions(ctx, bucket.ProbeName(rand.Text())); err != nil {
 		return seen, err
 	}
+	seen.KeepsVersions = s.KeepsVersions(ctx)
 	return seen, s.Remove(ctx, bucket.ProbeName(rand.Text())) // there is none: this shows whether it may
 }
 

@@ -159,6 +159,17 @@ var sickStores = []sickStore{
 		breakIt: func(f *e2e.FollowerHost) {
 			place(f, "endpoint", fmt.Sprintf("endpoint: %q", f.Front.Endpoint), "\"http://"+e2e.FreeAddress(f.Host)+"\"")
 		}},
+	{name: "destruction in a bucket that keeps versions", publishes: true, check: "bucket", says: []string{"keeps old versions, so that data of m which was destroyed stays in it", "versioning off"},
+		breakIt: func(f *e2e.FollowerHost) {
+			f.Write("syncd.yaml", config(f)+"    destroy_after: 90d\n", 0o644)
+			f.Front.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+				if !r.URL.Query().Has("versioning") {
+					return false
+				}
+				fmt.Fprint(w, `<VersioningConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Status>Suspended</Status></VersioningConfiguration>`)
+				return true
+			})
+		}},
 	{name: "election on a server without conditions", publishes: true, check: "bucket", says: []string{"election", "does not keep to conditions of writes"},
 		breakIt: func(f *e2e.FollowerHost) {
 			f.Write("syncd.yaml", "election: {lease: 60s}\n"+config(f), 0o644)
