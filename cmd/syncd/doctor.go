@@ -63,7 +63,7 @@ removes a small object. The output holds no secret.`,
 // runDoctor makes all checks. show may be nil.
 func runDoctor(ctx context.Context, a *cli.App, user string, show func([]doctor.Finding)) doctor.Report {
 	return doctor.Run(ctx, doctor.Options{
-		ConfigFile: a.ConfigFile(), User: user, Version: version(), Getenv: a.Getenv,
+		ConfigFile: a.ConfigFile(), User: user, Version: version(), Getenv: a.Getenv, ChangerOf: cli.ChangerOf,
 		AddSecret: a.Secrets.Add, Rings: ringsOfIDs, Show: show,
 		CheckFiles: func(cfg *config.Config, id config.Secret) error { return checkFiles(a, cfg, id) },
 		Connect: func(cfg *config.Config, id config.Secret, wrap func(doctor.Sign) doctor.Sign) (doctor.Source, error) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"io/fs"
 	"net"
 	"os"
 	"slices"
@@ -42,6 +43,7 @@ type Config struct {
 	Probe           Probe      // of manifests without their own
 	Hooks           []Hook
 	Permissions     Permissions
+	Changer         Changer
 	DropRemoved     bool // what left the configuration goes at once; otherwise it stays served until `syncd forget`
 
 	place    func(key string) document.Place // where a key stands in the file; nil without one
@@ -118,6 +120,11 @@ type Environment struct {
 	// file loads the Customer ID, "" for none. It counts when nothing else sets an ID. nil
 	// is no unit.
 	UnitCredential func(configFile string) string
+
+	// ChangerOf returns the user who can change a configuration file that was opened. nil is
+	// only this one.
+	ChangerOf func(path string, opened fs.FileInfo) Changer
+	changer   Changer
 }
 
 // get returns a variable, or "" when it is not set.
@@ -180,18 +187,22 @@ func ParseSource(path string, data []byte, env Environment) (*Config, error) {
 }
 
 func loadFile(path string, env Environment, sourceOnly bool) (*Config, error) {
-	data, perm, err := document.ReadFile(path)
+	data, info, err := document.ReadFile(path)
 	if err != nil {
 		return nil, err
+	}
+	if env.ChangerOf != nil {
+		env.changer = env.ChangerOf(path, info)
 	}
 	c, err := decode(path, data, env, sourceOnly)
 	if err != nil {
 		return nil, err
 	}
+	perm := fsops.PermOf(info)
 	if perm&0o044 == 0 {
 		c.secrets = nil
 	}
-	c.writable = perm&0o022 != 0
+	c.Changer, c.writable = env.changer, perm&0o022 != 0
 	return c, nil
 }
 
@@ -236,6 +247,11 @@ func (c *Config) Names() []string {
 
 // Has is true when a manifest of that name is configured.
 func (c *Config) Has(name string) bool { return slices.Contains(c.Names(), name) }
+
+// Exports is true when a view is exported.
+func (c *Config) Exports() bool {
+	return slices.ContainsFunc(c.Views, func(v View) bool { return v.Export != "" })
+}
 
 // RunsPrograms is true when a gate, a probe or a hook is a command.
 func (c *Config) RunsPrograms() bool {

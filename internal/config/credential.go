@@ -32,6 +32,7 @@ type Credential struct {
 	env    *Environment
 	config string // the config file, for errors
 	parent string // the key that holds customer_id, for errors
+	reads  Changer
 
 	known func() Secret // what Read has returned before; nil for nothing
 }
@@ -110,10 +111,10 @@ func (c Credential) unitFile() string {
 
 // readUnitFile reads what systemd would give to the daemon, if this user may.
 func (c Credential) readUnitFile(path string) (Secret, error) {
-	id, err := c.read(way{"", document.Place{Key: path}, func() (string, error) { return readCredential(path) }})
+	id, err := c.read(way{"", document.Place{Key: path}, func() (string, error) { return c.readFile(path) }})
 	var problem *document.Error
 	switch {
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission) && !c.reads.IsAnother():
 		problem = c.error(document.Place{Key: c.parent}, "no Customer ID is configured for this shell, and this user cannot read "+path+", from which the systemd unit loads it",
 			"run this as root, or put "+variableName+"=\"$(sudo cat "+path+")\" in front of the command")
 	case errors.Is(err, fs.ErrNotExist):
@@ -158,7 +159,7 @@ func (c Credential) ownWays() []way {
 		found = append(found, way{"customer_id", c.inline.at, func() (string, error) { return c.inline.text(), nil }})
 	}
 	if c.file != nil {
-		found = append(found, way{"customer_id_file", c.file.at, func() (string, error) { return readCredential(c.file.text()) }})
+		found = append(found, way{"customer_id_file", c.file.at, func() (string, error) { return c.readFile(c.file.text()) }})
 	}
 	if c.env == nil {
 		return found
@@ -172,7 +173,8 @@ func (c Credential) ownWays() []way {
 		// Skip the file only when it does not exist. After any other error, reading it
 		// reports the cause.
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			found = append(found, way{name, document.Place{Key: name}, func() (string, error) { return readCredential(path) }})
+			own := Credential{} // root itself has named the folder
+			found = append(found, way{name, document.Place{Key: name}, func() (string, error) { return own.readFile(path) }})
 		}
 	}
 	return found
@@ -188,7 +190,7 @@ func (c Credential) read(o way) (Secret, error) {
 	}
 	text, err := o.read()
 	if err != nil {
-		return "", o.at.Unreadable(c.config, "the file", err)
+		return "", c.reads.unreadable(o.at, c.config, err)
 	}
 	if len(text) > maxCredential {
 		return "", c.error(o.at, "is too large for a Customer ID", "check which file it names")
@@ -204,9 +206,9 @@ func (c Credential) error(at document.Place, problem, suggestion string) *docume
 	return at.Error(c.config, problem, suggestion)
 }
 
-// readCredential reads a file, up to one byte more than maxCredential.
-func readCredential(path string) (string, error) {
-	data, _, err := fsops.ReadRegular(path, maxCredential)
+// readFile reads a file, up to one byte more than maxCredential.
+func (c Credential) readFile(path string) (string, error) {
+	data, err := c.reads.read(path, maxCredential)
 	if errors.Is(err, fsops.ErrTooLarge) {
 		err = nil
 	}
@@ -240,7 +242,7 @@ func (d *decoder) credentialKeys(c *Credential, t document.Table) document.Table
 
 // checkCredential refuses a Customer ID that the file sets twice.
 func (d *decoder) checkCredential(parent string, c *Credential) {
-	c.config, c.parent = d.File, parent
+	c.config, c.parent, c.reads = d.File, parent, d.env.changer
 	if c.inline != nil && c.file != nil {
 		d.Fail(parent+".customer_id_file", "customer_id is set too", "keep just one of the two")
 	}

@@ -41,6 +41,7 @@ type Hook struct {
 	secret *given // of a webhook: path of its file, or after ReadHookSecrets the secret itself
 	read   bool   // secret holds the secret itself
 	file   string // the config file, for errors
+	reads  Changer
 }
 
 // minSigningSecret is the least number of bytes of a signing secret by the Standard Webhooks rules.
@@ -58,12 +59,12 @@ func (h Hook) Secret() (Secret, error) {
 	case h.read:
 		return Secret(h.secret.text()), nil
 	}
-	data, _, err := fsops.ReadRegular(h.secret.text(), maxCredential)
+	data, err := h.reads.read(h.secret.text(), maxCredential)
 	if errors.Is(err, fsops.ErrTooLarge) {
 		return "", h.secret.at.Error(h.file, "is too large for a secret", "check which file it names")
 	}
 	if err != nil {
-		return "", h.secret.at.Unreadable(h.file, "the file", err)
+		return "", h.reads.unreadable(h.secret.at, h.file, err)
 	}
 	secret := strings.TrimSpace(string(data))
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
@@ -120,7 +121,7 @@ func (d *decoder) hooks(n *document.Node, c *Config) []Hook {
 	}
 	list := make([]Hook, len(n.Items))
 	for i, item := range n.Items {
-		list[i] = Hook{Timeout: defaultHookTimeout, file: d.File}
+		list[i] = Hook{Timeout: defaultHookTimeout, file: d.File, reads: d.env.changer}
 		d.hook(&list[i], document.Index("hooks", i), item, c)
 	}
 	nameHooks(d.Decoder, list)

@@ -21,7 +21,7 @@ import (
 )
 
 func (s *setup) checkConfiguration(context.Context) []Finding {
-	cfg, err := config.Load(s.ConfigFile, config.Environment{Getenv: s.daemonEnv()})
+	cfg, err := config.Load(s.ConfigFile, config.Environment{Getenv: s.daemonEnv(), ChangerOf: s.ChangerOf})
 	if err != nil {
 		return configFailures(err)
 	}

@@ -5,6 +5,7 @@ package doctor
 import (
 	"cmp"
 	"context"
+	"io/fs"
 	"iter"
 	"net/http"
 	"slices"
@@ -28,8 +29,9 @@ type Options struct {
 	Version    string
 	Getenv     func(string) string
 
-	AddSecret  func(customerID string)                          // called before the first use of a Customer ID, so that output is redacted
-	CheckFiles func(cfg *config.Config, id config.Secret) error // checks the files that the configuration names
+	ChangerOf  func(path string, opened fs.FileInfo) config.Changer // as of config.Environment
+	AddSecret  func(customerID string)                              // called before the first use of a Customer ID, so that output is redacted
+	CheckFiles func(cfg *config.Config, id config.Secret) error     // checks the files that the configuration names
 	// Connect signs requests with permissions of the daemon's user, by what wrap returns.
 	Connect func(cfg *config.Config, id config.Secret, wrap func(Sign) Sign) (Source, error)
 	Rings   func(idsFile string) ([]string, error) // the ring of each id, "" for none

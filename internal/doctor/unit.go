@@ -35,7 +35,7 @@ func (s *setup) checkUnit(context.Context) []Finding {
 		return []Finding{hint("run `systemctl unmask syncd`", "the systemd unit %s is masked", u.Path)}
 	}
 	environ, err := u.Environment()
-	if uses := u.ConfigFile(environ); !unitfile.IsSameFile(uses, s.ConfigFile) {
+	if uses := u.ConfigFile(environ); uses != s.ConfigFile && (!unitfile.IsSameFile(uses, s.ConfigFile) || isOfAnother(s.ConfigFile)) {
 		return []Finding{hint("run `syncd --config "+uses+" doctor` for the unit", "the unit %s uses %s, not %s; it is not checked", u.Path, uses, s.ConfigFile)}
 	}
 	s.unit, s.environ = u, environ
@@ -48,6 +48,17 @@ func (s *setup) checkUnit(context.Context) []Finding {
 		found = append(found, failure("make that file, or correct the unit: systemd does not start the daemon without it", "unit %s: %v", u.Path, err))
 	}
 	return orGood(found, "%s runs syncd with this configuration", u.Path)
+}
+
+// isOfAnother is true for a path on which another user can put something else at any time,
+// also after a look at it.
+func isOfAnother(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	changer, err := account.ChangerOf(path, info)
+	return err != nil || changer.IsOther()
 }
 
 func (s *setup) checkProgram() []Finding {

@@ -94,7 +94,7 @@ func (a *App) LoadAndWarn() (*config.Config, error) {
 func (a *App) environment() config.Environment {
 	return config.Environment{Getenv: a.Getenv, UnitCredential: func(configFile string) string {
 		return unitfile.IDFile(configFile, unitfile.Dirs(a.Getenv))
-	}}
+	}, ChangerOf: ChangerOf}
 }
 
 // ConfigFile is the path of the configuration file.

@@ -14,19 +14,48 @@ import (
 	"syncd/internal/host/account"
 )
 
-// CheckPrograms refuses, to root, gates and hooks of a configuration that another user can
-// change: that user would choose what root runs. It comes after BecomeOwner.
+// CheckPrograms refuses, to root, gates, hooks and exports of a configuration that another
+// user can change: that user would choose what runs as root, or as the owner of data_dir, and
+// which files appear where that one can write. It comes after BecomeOwner.
 func CheckPrograms(cfg *config.Config) error {
-	if os.Geteuid() != 0 || !cfg.RunsPrograms() {
+	if !account.BegunByRoot() || !cfg.RunsPrograms() && !cfg.Exports() {
 		return nil
 	}
-	if err := account.CheckUnchanged(cfg.Path); err != nil {
-		return &document.Error{
-			File: cfg.Path, Problem: fmt.Sprintf("names gates or hooks that would run as root, and %v", err),
-			Suggestion: "run `chown root` and `chmod go-w` on it, or give data_dir to the user that syncd shall work as",
-		}
+	self := account.Self()
+	var err error
+	switch {
+	case self.UID == 0:
+		err = account.CheckUnchanged(cfg.Path)
+	case cfg.Changer.IsAnother() && cfg.Changer.UID != self.UID:
+		err = fmt.Errorf("user %s can change %s", cfg.Changer.Name, cfg.Path)
 	}
-	return nil
+	if err == nil {
+		return nil
+	}
+	what := "gates or hooks that would run"
+	if !cfg.RunsPrograms() {
+		what = "exports that would be written"
+	}
+	return &document.Error{
+		File: cfg.Path, Problem: fmt.Sprintf("names %s as %s, and %v", what, self.Name, err),
+		Suggestion: "run `chown root` and `chmod go-w` on it, or give data_dir to the user that syncd shall work as",
+	}
+}
+
+// ChangerOf returns the user with whose permissions root reads the secrets that a
+// configuration names.
+func ChangerOf(path string, opened fs.FileInfo) config.Changer {
+	if !account.BegunByRoot() {
+		return config.Changer{}
+	}
+	changer, err := account.ChangerOf(path, opened)
+	if err != nil { // such as a path that changed since it was opened
+		return config.Changer{Name: "unknown", UID: -1, Do: func(func() error) error { return err }}
+	}
+	if !changer.IsOther() {
+		return config.Changer{}
+	}
+	return config.Changer{Name: changer.Name, UID: changer.UID, Do: changer.Do}
 }
 
 // BecomeOwner changes from root to the owner of an existing data directory, so that

@@ -23,13 +23,13 @@ const (
 	MaxFile   = 1 << 20
 )
 
-// ReadFile reads the configuration file and its permissions.
-func ReadFile(path string) ([]byte, fs.FileMode, error) {
+// ReadFile reads the configuration file, and describes it.
+func ReadFile(path string) ([]byte, fs.FileInfo, error) {
 	data, info, err := fsops.ReadRegular(path, MaxFile)
 	if err != nil && !errors.Is(err, fsops.ErrTooLarge) { // checkText refuses a file that is too large
-		return nil, 0, unreadable(path, err)
+		return nil, nil, unreadable(path, err)
 	}
-	return data, fsops.PermOf(info), nil
+	return data, info, nil
 }
 
 // example is where packages install configs/syncd.yaml.

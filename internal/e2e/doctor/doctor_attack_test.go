@@ -140,6 +140,7 @@ func TestRootRunsNoGateOfAConfigurationThatAnotherUserCanChange(t *testing.T) {
 	h := e2e.AsRoot(t)
 	h.Settings.More = fmt.Sprintf("gate: {command: [/bin/touch, %q]}", h.Path("ran"))
 	h.Configure()
+	h.Write("id", e2e.CustomerID, 0o644)
 	for name, change := range map[string]func() error{
 		"the file": func() error { return os.Chown(h.Path("syncd.yaml"), e2e.OtherUID, -1) },
 		"the group": func() error {

@@ -26,7 +26,20 @@ func BegunByRoot() bool { return begin == 0 }
 // on the way to it belongs to a user that is neither this one nor root. That user could put
 // a link in the place of the file. Links of this user and of root are followed. For root, a
 // group that can write in a folder of root is an error.
-func WriterOf(path string) (Account, error) {
+func WriterOf(path string) (Account, error) { return writerOf(path, folderWriter) }
+
+// ChangerOf returns the user who can change a file that was opened, or put another one in its
+// place: this one, unless the file, or a folder or link on the way to it, belongs to a user
+// that is neither this one nor root. It does not count groups.
+func ChangerOf(path string, opened fs.FileInfo) (Account, error) {
+	owner, err := OwnerOf(opened)
+	if owner.IsOther() || err != nil {
+		return owner, err
+	}
+	return writerOf(path, func(_ string, info fs.FileInfo) (Account, error) { return OwnerOf(info) })
+}
+
+func writerOf(path string, ofFolder func(dir string, info fs.FileInfo) (Account, error)) (Account, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return Account{}, err
@@ -37,7 +50,7 @@ func WriterOf(path string) (Account, error) {
 		if err != nil {
 			return Account{}, err
 		}
-		if owner, err := folderWriter(dir, info); owner.IsOther() || err != nil {
+		if owner, err := ofFolder(dir, info); owner.IsOther() || err != nil {
 			return owner, err
 		}
 		if len(rest) == 0 {

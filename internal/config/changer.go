@@ -1,0 +1,47 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"syncd/internal/config/document"
+	"syncd/internal/disk/fsops"
+)
+
+// Changer is a user, neither root nor the one of this process, who can change the
+// configuration file. Files with secrets that it names are read with that user's permissions:
+// otherwise root would send its own secrets to where that user wants. The zero value is
+// nobody.
+type Changer struct {
+	Name string
+	UID  int
+	Do   func(work func() error) error // with the permissions of the user
+}
+
+// IsAnother is true unless only root and the user of this process can change the file.
+func (c Changer) IsAnother() bool { return c.Do != nil }
+
+// read reads a file that the configuration names.
+func (c Changer) read(path string, limit int64) (data []byte, err error) {
+	read := func() (err error) {
+		data, _, err = fsops.ReadRegular(path, limit)
+		return err
+	}
+	if c.Do == nil {
+		err = read()
+	} else {
+		err = c.Do(read)
+	}
+	return data, err
+}
+
+// unreadable returns the problem of a file that read could not read.
+func (c Changer) unreadable(at document.Place, file string, err error) *document.Error {
+	problem := at.Unreadable(file, "the file", err)
+	if c.IsAnother() && errors.Is(err, fs.ErrPermission) {
+		problem.Problem = fmt.Sprintf("user %s can change this configuration and cannot read the file, so root does not read it either", c.Name)
+		problem.Suggestion = "run syncd as that user, or run `chown root` on the configuration and its folder"
+	}
+	return problem
+}

@@ -1,0 +1,58 @@
+package doctor_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"syncd/internal/e2e"
+)
+
+// That user chooses the address in it, and which file of root would be sent there.
+func TestRootSendsNoSecretThatTheChangerOfTheConfigurationCannotRead(t *testing.T) {
+	t.Parallel()
+	h := e2e.AsRoot(t)
+	commands := [][]string{{"sync"}, {"manifests"}, {"files", "dq_addr_data"}, {"doctor"}, {"config", "check"}}
+	for what, owned := range map[string]string{"the file": h.Path("syncd.yaml"), "its folder": h.Dir} {
+		h.Must(os.Chown(owned, e2e.OtherUID, e2e.OtherGID))
+		for _, args := range commands {
+			out := h.Syncd(args...)
+			h.Contains(fmt.Sprint(what, args), out.Stdout+out.Stderr, "user 23456 can change this configuration and cannot read the file", "chown root")
+		}
+		h.Must(os.Chown(owned, 0, 0))
+	}
+	for _, r := range h.Provider.Requests() {
+		if strings.Contains(r.RawQuery, e2e.CustomerID) {
+			t.Errorf("the Customer ID was sent to %s", r.Path)
+		}
+	}
+	h.Must(os.Chown(h.Path("syncd.yaml"), e2e.OtherUID, e2e.OtherGID))
+	h.Must(os.Chown(h.Path("id"), e2e.OtherUID, e2e.OtherGID))
+	h.Expect(0, "manifests")
+	h.Sync(0)
+}
+
+// Root could write what a program of root reads, such as a drop-in of systemd.
+func TestRootWritesNoExportOfAConfigurationThatAnotherUserCanChange(t *testing.T) {
+	t.Parallel()
+	h := e2e.AsRoot(t)
+	h.Write("id", e2e.CustomerID, 0o644)
+	folder := h.Path("srv", "flat")
+	h.ConfigureWith("views:\n  - {name: flat, layout: flat, export: " + folder + "}")
+	h.Must(os.Chown(h.Path("syncd.yaml"), e2e.OtherUID, e2e.OtherGID))
+	h.Contains("root's data_dir", h.Expect(2, "sync").Stderr, "names exports that would be written as root", "user 23456 can change", "chown root")
+
+	const third = e2e.OtherUID + 7
+	h.Must(os.Mkdir(h.Data, 0o755))
+	h.Must(os.Chown(h.Data, third, third))
+	h.Contains("data_dir of a third user", h.Expect(2, "sync").Stderr, "names exports that would be written as 23463", "user 23456 can change")
+	h.ConfigureWith(fmt.Sprintf("gate: {command: [/bin/touch, %q]}", h.Path("ran")))
+	h.Contains("a gate", h.Expect(2, "run").Stderr, "names gates or hooks that would run as 23463", "user 23456 can change")
+	if _, err := os.Stat(folder); err == nil {
+		t.Error("the export was made")
+	}
+	h.Must(os.Chown(h.Path("syncd.yaml"), third, third))
+	h.ConfigureWith("")
+	h.Sync(0) // as the user who owns both
+}
