@@ -48,11 +48,23 @@ func cardOfFleet(view *report.FleetOverview) *fleetCard {
 	return c
 }
 
-// fleet answers with the followers that the query asks for, page by page.
-func fleet(w http.ResponseWriter, r *http.Request, source Source) {
+// maxFleetPage is about the most that a page of a fleet takes while a client receives it.
+const maxFleetPage = 4 << 20
+
+// fleet answers with the followers that the query asks for, page by page. Polls of followers
+// wait while a page is gathered.
+func fleet(w http.ResponseWriter, r *http.Request, source Source, views renderer) {
+	if !views.mayHold(w, maxFleetPage) {
+		return
+	}
+	defer views.unsent.Release(maxFleetPage)
 	query := r.URL.Query()
-	pages := report.FleetPages(func(after *request.Follower) (report.FleetPage, error) {
-		return source.Fleet(request.Fleet{Ring: query.Get("ring"), State: query.Get("state"), Release: query.Get("release"), After: after})
+	pages := report.FleetPages(func(after *request.Follower) (page report.FleetPage, err error) {
+		err = views.inTurn(r.Context(), func() (err error) {
+			page, err = source.Fleet(request.Fleet{Ring: query.Get("ring"), State: query.Get("state"), Release: query.Get("release"), After: after})
+			return err
+		})
+		return page, err
 	})
 	if _, err := pages(nil); err != nil {
 		http.Error(w, err.Error(), http.StatusNotFound)

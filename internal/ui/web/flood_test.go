@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"syncd/internal/report"
+	"syncd/internal/report/request"
 )
 
 // gated is a scene whose History blocks until the gate opens.
@@ -31,6 +32,46 @@ func (g *gated) History(limit int) (report.History, error) {
 	g.mu.Unlock()
 	<-g.gate
 	return g.scene.History(limit)
+}
+
+func (g *gated) Fleet(request.Fleet) (report.FleetPage, error) {
+	_, err := g.History(0)
+	return report.FleetPage{}, err
+}
+
+// Polls of followers wait while a fleet is gathered, and 100 clients that did not read one of
+// 1,000 hosts held 570 MiB.
+func TestFleetsAreGatheredOneAtATimeForFewClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &gated{scene: scenes()["idle"], gate: make(chan struct{})}
+		handler := handlerOf(source)
+		release := make(chan struct{})
+		codes := make(chan int, 50)
+		for range cap(codes) {
+			go func() {
+				client := stalled{httptest.NewRecorder(), release}
+				handler.ServeHTTP(client, httptest.NewRequest("GET", "/api/v1/fleet", nil))
+				codes <- client.Code
+			}()
+		}
+		synctest.Wait()
+		if source.entered != 1 {
+			t.Errorf("%d pages gathered at once", source.entered)
+		}
+		close(source.gate)
+		synctest.Wait()
+		close(release)
+		count := map[int]int{}
+		for range cap(codes) {
+			count[<-codes]++
+		}
+		if few := maxUnsent / maxFleetPage; count[200] != few || count[503] != cap(codes)-few {
+			t.Errorf("responses %v", count)
+		}
+		if got := ask(handler, "GET", "/api/v1/fleet", ""); got.Code != 200 {
+			t.Errorf("afterwards: %d", got.Code)
+		}
+	})
 }
 
 func TestPagesAreMadeOneAtATime(t *testing.T) {

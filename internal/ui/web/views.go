@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// renderer serves the expensive responses, pages and histories, so that a flood of requests
-// leaves CPU and memory to a sync. One is made at a time, and the others wait.
+// renderer serves the expensive responses, pages, histories and fleets, so that a flood of
+// requests leaves CPU and memory to a sync. One is made at a time, and the others wait.
 type renderer struct {
 	turn   *semaphore.Weighted
 	unsent *semaphore.Weighted // bytes of responses that clients have not received yet
@@ -21,15 +21,17 @@ func newRenderer() renderer {
 // serve sends what render makes. It holds the turn no longer than render needs, because a
 // slow client must not keep the others waiting.
 func (v renderer) serve(w http.ResponseWriter, r *http.Request, contentType string, render func() ([]byte, error)) {
-	body, err := v.make(r.Context(), render)
+	var body []byte
+	err := v.inTurn(r.Context(), func() (err error) {
+		body, err = render()
+		return err
+	})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	size := min(int64(len(body)), maxUnsent)
-	if !v.unsent.TryAcquire(size) {
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, "too many slow clients at once", http.StatusServiceUnavailable)
+	if !v.mayHold(w, size) {
 		return
 	}
 	defer v.unsent.Release(size)
@@ -38,10 +40,20 @@ func (v renderer) serve(w http.ResponseWriter, r *http.Request, contentType stri
 	_, _ = w.Write(body) // an error means that the client is gone
 }
 
-func (v renderer) make(ctx context.Context, render func() ([]byte, error)) ([]byte, error) {
+// mayHold takes bytes for a response that is on its way. If there are none, it answers.
+func (v renderer) mayHold(w http.ResponseWriter, size int64) bool {
+	if v.unsent.TryAcquire(size) {
+		return true
+	}
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, "too many slow clients at once", http.StatusServiceUnavailable)
+	return false
+}
+
+func (v renderer) inTurn(ctx context.Context, do func() error) error {
 	if err := v.turn.Acquire(ctx, 1); err != nil {
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	defer v.turn.Release(1)
-	return render()
+	return do()
 }

@@ -23,7 +23,7 @@ const (
 	// clients from using up the quota of the Customer ID.
 	syncEvery, syncBurst = 10 * time.Second, 100
 
-	maxUnsent = 32 << 20 // bytes of pages and histories on the way to clients
+	maxUnsent = 32 << 20 // bytes of pages, histories and fleets on the way to clients
 )
 
 // Source provides the data of all paths. Its methods are safe for concurrent use.
@@ -62,7 +62,7 @@ func Handler(source Source, series prometheus.Gatherer) http.Handler {
 			return append(body, '\n'), err
 		})
 	})
-	mux.HandleFunc("GET /api/v1/fleet", func(w http.ResponseWriter, r *http.Request) { fleet(w, r, source) })
+	mux.HandleFunc("GET /api/v1/fleet", func(w http.ResponseWriter, r *http.Request) { fleet(w, r, source, views) })
 	limit := rate.NewLimiter(rate.Every(syncEvery), syncBurst)
 	mux.HandleFunc("POST /api/v1/sync", func(w http.ResponseWriter, r *http.Request) { trigger(w, r, source, limit) })
 	mux.HandleFunc("POST /api/v1/activate", func(w http.ResponseWriter, r *http.Request) { activate(w, r, source, limit) })
