@@ -57,7 +57,7 @@ var rooms = map[string][]string{
 	"host":       {"command rate", "account claims clock unitfile"},
 	"manifest":   {"destruction expiry forecast layout", ".", "refusal"},
 	"metrics":    {". tracing"},
-	"mirror":     {"destroy revisions", "audit inventory readers staging", ".", "export lifespan scrub", "record"},
+	"mirror":     {"destroy revisions", "audit inventory readers staging", ".", "export lifespan scrub", "permissions record"},
 	"report":     {"progress status", ".", "request"},
 	"syncer":     {".", "repair source", "adopt download lockfile"},
 	"ui":         {"control terminal web"},

@@ -3,6 +3,8 @@ package mirror
 import (
 	"os"
 	"testing"
+
+	"syncd/internal/mirror/permissions"
 )
 
 func TestGrantStartsOverWhenItEndedHalfWay(t *testing.T) {
@@ -10,9 +12,9 @@ func TestGrantStartsOverWhenItEndedHalfWay(t *testing.T) {
 	r := recordOf(t, m, "dq", "2026.10", files{"a.dat": "a", "b.dat": "b"})
 	mustChange(t, m, Change{Set: []Record{r}, Views: []View{viewOf("ref", "dq", true, r)}})
 	narrow := Access{Files: 0o440, Directories: 0o750, Group: -1}
-	must(t, m.Grant(DefaultAccess()), m.writeGranted(accessChanging), os.Chmod(m.objectPath(sumOf("a")), 0o440))
+	must(t, m.Grant(permissions.Default()), os.WriteFile(m.path("state/permissions"), []byte("changing"), 0o600), os.Chmod(m.objectPath(sumOf("a")), 0o440))
 	m = recovered(t, m.dir)
-	must(t, m.Grant(DefaultAccess()))
+	must(t, m.Grant(permissions.Default()))
 	perm := func(path string) os.FileMode {
 		info, err := os.Stat(path)
 		must(t, err)

@@ -15,12 +15,6 @@
 // shows. If both are unchanged, nothing is done. Nothing about views is in the state
 // database, so the status compares the record with the configuration, too.
 //
-// # Permissions
-//
-// A change of permissions changes everything that readers see, before a sync goes on.
-// state/permissions says `changing` meanwhile, so that the next start repeats it after
-// a crash. Objects get their permissions before they are renamed into objects/.
-//
 // # Failed fsync
 //
 // A file whose write or fsync failed is removed, never retried: a second fsync may

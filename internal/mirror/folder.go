@@ -14,6 +14,7 @@ import (
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/disk/space"
+	"syncd/internal/mirror/permissions"
 	"syncd/internal/mirror/record"
 )
 
@@ -23,9 +24,7 @@ type folder struct {
 	disk *durable.Disk
 	root *fsops.Dir // set by Open and MakeState; nil while it is missing
 
-	granting sync.RWMutex // held by Grant, and for reading while objects are added
-	access   Access       // of what is made; changed by SetAccess and Grant
-	granted  string       // as accessFile has it; "" when not read yet
+	grants *permissions.Grants // of what readers see
 
 	probing     sync.Once // sets copiesBytes
 	copiesBytes bool
@@ -36,6 +35,12 @@ func (d *folder) Dir() string { return d.dir }
 
 // Root is the data directory, opened by Open or MakeState. Close closes it.
 func (d *folder) Root() *fsops.Dir { return d.root }
+
+// SetAccess sets the permissions of all that is made from now on. Recover needs them.
+func (d *folder) SetAccess(a Access) { d.grants.Set(a) }
+
+// Grant gives everything on disk that readers see the permissions a, see Grants.Grant.
+func (d *folder) Grant(a Access) error { return d.grants.Grant(d.root, d.disk, a) }
 
 // Free returns what this user may still take of the data directory's file system.
 func (d *folder) Free() (space.Amount, error) { return space.Free(d.root) }
@@ -70,8 +75,8 @@ func (d *folder) layOut() error {
 			continue
 		}
 		perm := folder.Perm
-		if slices.Contains(readableFolders(), folder.Name) {
-			perm = d.access.Directories
+		if slices.Contains(permissions.Folders(), folder.Name) {
+			perm = d.grants.Directories()
 		}
 		err := d.root.EnsureDir(folder.Name, perm)
 		if err == nil {
@@ -87,7 +92,7 @@ func (d *folder) layOut() error {
 // makeDir makes a directory for readers, whatever the umask, and makes its name durable.
 // It also completes a directory that a crash left half made.
 func (d *folder) makeDir(dir string) error {
-	if err := d.ensureReadable(d.root, dir); err != nil {
+	if err := d.grants.EnsureDir(d.root, dir); err != nil {
 		return err
 	}
 	return d.disk.SyncDir(d.root, filepath.Dir(dir))
@@ -110,7 +115,7 @@ func (d *folder) makeReadable(dir string, made map[string]bool) error {
 		return err
 	}
 	made[dir] = true
-	return d.ensureReadable(d.root, dir)
+	return d.grants.EnsureDir(d.root, dir)
 }
 
 // ensurePrivate makes a directory of the state, and its name durable.

@@ -44,7 +44,7 @@ func (ts *Trees) writeHashFiles(base string, list []File) error {
 	names := make([]string, len(list))
 	for i, f := range list {
 		names[i] = filepath.Join(base, layout.HashName(f.Path))
-		if err := ts.createReadable(names[i], hashOf(f)); err != nil {
+		if err := ts.grants.Create(ts.root, names[i], hashOf(f)); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func (ts *Trees) linkFiles(base string, list []File) error {
 		}
 	}
 	for _, name := range copies {
-		if err := ts.chgrp(ts.root, name); err != nil {
+		if err := ts.grants.Chgrp(ts.root, name); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"syncd/internal/disk/datadir"
 	"syncd/internal/disk/durable"
+	"syncd/internal/mirror/permissions"
 )
 
 // Mirror is a data directory. Its parts lie in directories of their own; a change that
@@ -28,7 +29,7 @@ type Mirror struct {
 // Open reads the data directory dir as it is, which may be empty or missing, and
 // changes nothing. It refuses one that is not safe, see package datadir.
 func Open(dir string, disk *durable.Disk) (*Mirror, error) {
-	d := &folder{dir: dir, disk: disk, access: DefaultAccess()}
+	d := &folder{dir: dir, disk: disk, grants: permissions.NewGrants(permissions.Default())}
 	objects := &Objects{folder: d, directories: map[string]dirState{}}
 	generations := &Generations{folder: d, left: map[int]time.Time{}}
 	m := &Mirror{

@@ -114,18 +114,15 @@ func (o *Objects) Adopt(files ...verify.Proven) error { return errors.Join(o.Ado
 // durable. Each file has its own error. When syncing fails, the files that were to
 // be synced are removed. Safe for concurrent use.
 func (o *Objects) AdoptEach(files []verify.Proven) []error {
-	o.granting.RLock()
-	defer o.granting.RUnlock()
+	defer o.grants.Hold()()
 	errs := make([]error, len(files))
 	var names []string
 	for _, f := range files {
-		if o.access != DefaultAccess() { // downloads have the default
-			if err := grant(o.partial, f.Name, o.access); err != nil {
-				return slices.Repeat([]error{grantError(err, o.access)}, len(files))
-			}
-			f.Durable = false
+		given, err := o.grants.Give(o.partial, f.Name)
+		if err != nil {
+			return slices.Repeat([]error{err}, len(files))
 		}
-		if !f.Durable {
+		if given || !f.Durable {
 			names = append(names, f.Name)
 		}
 	}
@@ -169,7 +166,7 @@ func (o *Objects) makeDirectory(dir string) error {
 	if _, made := o.directories[dir]; made {
 		return nil
 	}
-	if err := o.ensureReadable(o.objects, dir); err != nil {
+	if err := o.grants.EnsureDir(o.objects, dir); err != nil {
 		return err
 	}
 	o.directories[dir], o.directories["."] = clean, dirty
@@ -266,7 +263,7 @@ func (o *Objects) link(id manifest.ObjectID, path string) error {
 	if err != nil || !copied {
 		return err
 	}
-	if err := o.chgrp(o.root, path); err != nil {
+	if err := o.grants.Chgrp(o.root, path); err != nil {
 		return err
 	}
 	return o.disk.SyncFiles(o.root, []string{path})

@@ -9,10 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"syncd/internal/mirror/permissions"
 	"syncd/internal/mirror/record"
 )
 
-// The types of package record, under the names by which callers of a Mirror know them.
+// The types of the rooms below, under the names by which callers of a Mirror know them.
 type (
 	// Record is a revision's list of files, with what is known of it.
 	Record = record.Record
@@ -26,6 +27,8 @@ type (
 	View = record.View
 	// ViewFile is one file of a View.
 	ViewFile = record.ViewFile
+	// Access is the permissions of all that readers see.
+	Access = permissions.Access
 )
 
 // Records describe the revisions on disk: those that generations show, those that were

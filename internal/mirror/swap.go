@@ -94,10 +94,10 @@ func (gs *Generations) writeEntry(dir string, e entry) error {
 	if err := gs.root.Symlink(e.Link(), filepath.Join(dir, name)); err != nil {
 		return err
 	}
-	if err := gs.createReadable(filepath.Join(dir, name+recordSuffix), e.Write); err != nil {
+	if err := gs.grants.Create(gs.root, filepath.Join(dir, name+recordSuffix), e.Write); err != nil {
 		return err
 	}
-	return gs.createReadable(filepath.Join(dir, name+sumsSuffix), e.WriteSums)
+	return gs.grants.Create(gs.root, filepath.Join(dir, name+sumsSuffix), e.WriteSums)
 }
 
 // recover returns the generation that `current` names. When that one is

@@ -230,7 +230,7 @@ func (m *Mirror) RewriteHashFile(d Damage) error {
 				continue
 			}
 			write := func(temp string) error {
-				if err := m.createReadable(temp, hashOf(f)); err != nil {
+				if err := m.grants.Create(m.root, temp, hashOf(f)); err != nil {
 					return err
 				}
 				return m.disk.SyncFiles(m.root, []string{temp})

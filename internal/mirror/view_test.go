@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/disk/durable"
+	"syncd/internal/mirror/permissions"
 	"syncd/internal/mirror/record"
 )
 
@@ -22,7 +23,7 @@ func viewOf(name, folder string, hashFiles bool, r Record) View {
 		v.Files = append(v.Files, ViewFile{Path: folder + "/" + f.Path, Manifest: r.Manifest, From: f.Path, Size: f.Size, Object: f.Object})
 		v.Bytes += f.Size
 	}
-	v.Fingerprint = record.ViewFingerprint(v.Files, hashFiles, DefaultAccess().String())
+	v.Fingerprint = record.ViewFingerprint(v.Files, hashFiles, permissions.Default().String())
 	return v
 }
 

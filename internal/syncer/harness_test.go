@@ -37,6 +37,7 @@ import (
 	"syncd/internal/metrics"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/lifespan"
+	"syncd/internal/mirror/permissions"
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/report/progress"
@@ -100,7 +101,7 @@ func startAs(t testing.TB, id string, names ...string) *world {
 	w.source.Retry = config.Retry{InitialInterval: time.Millisecond, MaxInterval: 5 * time.Millisecond, MaxElapsed: 5 * time.Second}
 	w.source.URL = parseURL(t, provider.URL())
 	w.cfg = syncer.Config{PublishAfter: time.Minute, Guards: source.Guards{MinKeepRatio: 0.5, MaxFileShrink: 0.9}, Config: golive.Config{
-		Algorithm: manifest.SHA256, Transfers: 4, Recheck: 24 * time.Hour, Retain: 2, Version: "test", Access: mirror.DefaultAccess(),
+		Algorithm: manifest.SHA256, Transfers: 4, Recheck: 24 * time.Hour, Retain: 2, Version: "test", Access: permissions.Default(),
 	}}
 	for _, name := range names {
 		w.cfg.Targets = append(w.cfg.Targets, golive.Target{Target: manifest.Target{Name: name, Release: manifest.Latest}})
