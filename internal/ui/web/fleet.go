@@ -48,16 +48,18 @@ func cardOfFleet(view *report.FleetOverview) *fleetCard {
 	return c
 }
 
-// maxFleetPage is about the most that a page of a fleet takes while a client receives it.
-const maxFleetPage = 4 << 20
+// maxFleets is how many fleets are on their way to clients at once. Each holds a page, which
+// takes up to 6 MiB.
+const maxFleets = 8
 
 // fleet answers with the followers that the query asks for, page by page. Polls of followers
 // wait while a page is gathered.
 func fleet(w http.ResponseWriter, r *http.Request, source Source, views renderer) {
-	if !views.mayHold(w, maxFleetPage) {
+	if !views.fleets.TryAcquire(1) {
+		refuse(w)
 		return
 	}
-	defer views.unsent.Release(maxFleetPage)
+	defer views.fleets.Release(1)
 	query := r.URL.Query()
 	pages := report.FleetPages(func(after *request.Follower) (page report.FleetPage, err error) {
 		err = views.inTurn(r.Context(), func() (err error) {

@@ -60,12 +60,15 @@ func TestFleetsAreGatheredOneAtATimeForFewClients(t *testing.T) {
 		}
 		close(source.gate)
 		synctest.Wait()
+		if got := ask(handler, "GET", "/", ""); got.Code != 200 {
+			t.Errorf("the page meanwhile: %d", got.Code)
+		}
 		close(release)
 		count := map[int]int{}
 		for range cap(codes) {
 			count[<-codes]++
 		}
-		if few := maxUnsent / maxFleetPage; count[200] != few || count[503] != cap(codes)-few {
+		if count[200] != maxFleets || count[503] != cap(codes)-maxFleets {
 			t.Errorf("responses %v", count)
 		}
 		if got := ask(handler, "GET", "/api/v1/fleet", ""); got.Code != 200 {

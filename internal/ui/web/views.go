@@ -11,11 +11,12 @@ import (
 // requests leaves CPU and memory to a sync. One is made at a time, and the others wait.
 type renderer struct {
 	turn   *semaphore.Weighted
-	unsent *semaphore.Weighted // bytes of responses that clients have not received yet
+	unsent *semaphore.Weighted // bytes of pages and histories that clients have not received yet
+	fleets *semaphore.Weighted // fleets that clients have not received yet; they keep out no page
 }
 
 func newRenderer() renderer {
-	return renderer{turn: semaphore.NewWeighted(1), unsent: semaphore.NewWeighted(maxUnsent)}
+	return renderer{turn: semaphore.NewWeighted(1), unsent: semaphore.NewWeighted(maxUnsent), fleets: semaphore.NewWeighted(maxFleets)}
 }
 
 // serve sends what render makes. It holds the turn no longer than render needs, because a
@@ -31,7 +32,8 @@ func (v renderer) serve(w http.ResponseWriter, r *http.Request, contentType stri
 		return
 	}
 	size := min(int64(len(body)), maxUnsent)
-	if !v.mayHold(w, size) {
+	if !v.unsent.TryAcquire(size) {
+		refuse(w)
 		return
 	}
 	defer v.unsent.Release(size)
@@ -40,14 +42,9 @@ func (v renderer) serve(w http.ResponseWriter, r *http.Request, contentType stri
 	_, _ = w.Write(body) // an error means that the client is gone
 }
 
-// mayHold takes bytes for a response that is on its way. If there are none, it answers.
-func (v renderer) mayHold(w http.ResponseWriter, size int64) bool {
-	if v.unsent.TryAcquire(size) {
-		return true
-	}
+func refuse(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, "too many slow clients at once", http.StatusServiceUnavailable)
-	return false
 }
 
 func (v renderer) inTurn(ctx context.Context, do func() error) error {

@@ -23,7 +23,7 @@ const (
 	// clients from using up the quota of the Customer ID.
 	syncEvery, syncBurst = 10 * time.Second, 100
 
-	maxUnsent = 32 << 20 // bytes of pages, histories and fleets on the way to clients
+	maxUnsent = 32 << 20 // bytes of pages and histories on the way to clients
 )
 
 // Source provides the data of all paths. Its methods are safe for concurrent use.
