@@ -90,7 +90,10 @@ func connectDoctor(a *cli.App, cfg *config.Config, id config.Secret, wrap func(d
 	if err != nil {
 		return doctor.Source{}, err
 	}
-	client := cli.SourceOver(cfg, carrier)
+	client, err := cli.SourceOver(cfg, carrier)
+	if err != nil {
+		return doctor.Source{}, err
+	}
 	files := func(ctx context.Context, name string, release manifest.Release) (iter.Seq[manifest.Reference], error) {
 		return browse.FilesOf(ctx, cfg, client, name, release)
 	}

@@ -21,6 +21,8 @@ type Source struct {
 	Hash    manifest.Algorithm
 	MinRate MinRate
 	Report  Report
+
+	TrustFile string // absolute after Load, "" = what the source says is believed without signatures
 }
 
 // Report says which upstream is told what this host serves and refused, once it says that
@@ -76,6 +78,7 @@ func (d *decoder) source(s *Source) document.Setter {
 	t["hash"] = document.Scalar(&s.Hash, value.Hash)
 	t["min_rate"] = document.Keys(s.MinRate.table())
 	t["report"] = document.Scalar(&s.Report, parseReport)
+	t["trust_file"] = document.Scalar(&s.TrustFile, d.besideConfig)
 	return document.Keys(t)
 }
 

@@ -10,6 +10,7 @@ import (
 	"syncd/internal/clients/signature"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
+	"syncd/internal/downstream/believer"
 	"syncd/internal/downstream/follower"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/fetcher"
@@ -139,6 +140,11 @@ func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error)
 	}
 	if cfg.Source.S3.IsSet() {
 		client := follower.New(carrier)
+		believes, err := believer.FromFile(cfg.Source.TrustFile, e.store)
+		if err != nil {
+			return nil, "", err
+		}
+		client.Believe(believes)
 		return &connection{bucket: client, files: client, close: client.Close, denials: denials}, id, nil
 	}
 	client := releases.New(carrier)

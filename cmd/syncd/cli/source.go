@@ -10,6 +10,7 @@ import (
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
+	"syncd/internal/downstream/believer"
 	"syncd/internal/downstream/follower"
 	"syncd/internal/engine"
 	"syncd/internal/get"
@@ -47,16 +48,23 @@ func (a *App) Connect() (*config.Config, Source, error) {
 	if err != nil {
 		return nil, nil, cfg.Located("source", err)
 	}
-	return cfg, SourceOver(cfg, carrier), nil
+	source, err := SourceOver(cfg, carrier)
+	return cfg, source, err
 }
 
 // SourceOver returns the client of the configured source, which sends its requests through
-// carrier.
-func SourceOver(cfg *config.Config, carrier *transport.Client) Source {
-	if cfg.Source.S3.IsSet() {
-		return follower.NewService(follower.New(carrier))
+// carrier. With a trust file, it believes as a host that sees the source for the first time.
+func SourceOver(cfg *config.Config, carrier *transport.Client) (Source, error) {
+	if !cfg.Source.S3.IsSet() {
+		return releases.New(carrier), nil
 	}
-	return releases.New(carrier)
+	client := follower.New(carrier)
+	believes, err := believer.FromFile(cfg.Source.TrustFile, nil)
+	if err != nil {
+		return nil, cfg.Located("source", err)
+	}
+	client.Believe(believes)
+	return follower.NewService(client), nil
 }
 
 // ClientConfig configures a client for commands that a person waits for.

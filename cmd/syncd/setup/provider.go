@@ -78,7 +78,10 @@ func (s *setup) list(ctx context.Context, id config.Secret) ([]releases.ListedMa
 	if err != nil {
 		return nil, err
 	}
-	client := cli.SourceOver(s.draft, carrier)
+	client, err := cli.SourceOver(s.draft, carrier)
+	if err != nil {
+		return nil, err
+	}
 	defer client.Close()
 	return client.ManifestList(ctx, manifest.Latest)
 }

@@ -13,7 +13,7 @@ import (
 // FileError says that a file of a connection cannot be used. Key names its setting. The
 // error quotes nothing from the file.
 type FileError struct {
-	Key, Path string // ca_file, client_cert or client_key
+	Key, Path string // ca_file, client_cert, client_key, or a file of signatures
 	Problem   string
 	Next      string
 

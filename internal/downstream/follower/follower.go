@@ -12,7 +12,9 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"syncd/internal/clients/transport"
+	"syncd/internal/downstream/believer"
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/trust"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror/record"
@@ -27,6 +29,8 @@ type Client struct {
 	etag    string              // of current.json
 	current bucket.Current
 	newest  bucket.Generation // that current names
+
+	believer *believer.Believer // nil without a trust file
 }
 
 // New returns a client that sends its requests through t, whose base is the bucket with
@@ -34,6 +38,10 @@ type Client struct {
 func New(t *transport.Client) *Client {
 	return &Client{t: t, turn: semaphore.NewWeighted(1)}
 }
+
+// Believe makes the client refuse everything that b does not believe, nothing for nil. It
+// comes before the first request.
+func (c *Client) Believe(b *believer.Believer) { c.believer = b }
 
 // maxETag limits an ETag in bytes. Servers refuse requests with large headers, so every later
 // request with a very long one would fail.
@@ -55,17 +63,18 @@ func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
 		return bucket.Generation{}, err
 	}
 	if res.Status == http.StatusNotModified {
-		return c.newest, nil
+		return c.newest, c.isFresh()
 	}
 	current, err := bucket.ParseCurrent(text)
 	if err != nil {
 		return bucket.Generation{}, c.refuse(refusal.BadShape, err)
 	}
-	if current != c.current { // or else the store has no ETags
-		if c.newest, err = c.read(ctx, current); err != nil {
-			c.etag, c.current = "", bucket.Current{}
-			return bucket.Generation{}, err
-		}
+	if current == c.current { // the store has no ETags
+		return c.newest, c.isFresh()
+	}
+	if c.newest, err = c.read(ctx, current); err != nil {
+		c.etag, c.current = "", bucket.Current{}
+		return bucket.Generation{}, err
 	}
 	if c.etag, c.current = res.Header.Get("ETag"), current; len(c.etag) > maxETag {
 		c.etag = ""
@@ -73,8 +82,35 @@ func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
 	return c.newest, nil
 }
 
+// isFresh refuses what was believed when it has expired since.
+func (c *Client) isFresh() error {
+	if c.believer == nil {
+		return nil
+	}
+	return c.believer.Fresh()
+}
+
+// trustText reads a version of the trust text.
+func (c *Client) trustText(ctx context.Context, version int) ([]byte, error) {
+	req := request("Trust", bucket.TrustName(version), nil)
+	req.Limit = trust.MaxText
+	_, text, err := c.t.Do(ctx, req)
+	if answer, ok := errors.AsType[*transport.Error](err); ok && answer.Kind == transport.NotFound {
+		err = c.refuse(refusal.BadTrust, err)
+	}
+	return text, err
+}
+
 // read reads the generation that current names.
 func (c *Client) read(ctx context.Context, current bucket.Current) (bucket.Generation, error) {
+	if c.believer != nil {
+		if err := c.believer.Current(ctx, current, c.trustText); err != nil {
+			return bucket.Generation{}, err
+		}
+	}
+	if current.Generation == c.current.Generation && current.SHA256 == c.current.SHA256 && c.etag != "" {
+		return c.newest, c.believes(c.newest) // only its statement is another one
+	}
 	name := bucket.GenerationName(current.Generation)
 	_, text, err := c.get(ctx, "Generation", name, nil)
 	if err != nil {
@@ -87,7 +123,15 @@ func (c *Client) read(ctx context.Context, current bucket.Current) (bucket.Gener
 	if err != nil {
 		return bucket.Generation{}, c.refuse(refusal.BadShape, err)
 	}
-	return generation, nil
+	return generation, c.believes(generation)
+}
+
+// believes refuses a generation whose statement was believed, but which must not be used.
+func (c *Client) believes(g bucket.Generation) error {
+	if c.believer == nil {
+		return nil
+	}
+	return c.believer.Generation(g)
 }
 
 // Record returns the record of a manifest of a generation.

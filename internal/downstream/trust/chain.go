@@ -80,6 +80,15 @@ func (c Chain) Add(next Text) (Chain, error) {
 	return append(slices.Clone(c), next), nil
 }
 
+// AddText is Add for the text of a version.
+func (c Chain) AddText(data []byte) (Chain, error) {
+	next, err := ParseText(data)
+	if err != nil {
+		return nil, err
+	}
+	return c.Add(next)
+}
+
 // Missing is how many more keys of t must sign a text. It is 0 when enough have.
 func (t Text) Missing(text Text) int {
 	return max(0, t.Threshold-len(t.SignersOf(text.bytes)))

@@ -25,11 +25,22 @@ const (
 	Gate         Reason = "gate"
 	Probe        Reason = "probe"
 	Expired      Reason = "expired"
+
+	// Of a follower with a trust file.
+	Unsigned         Reason = "unsigned"
+	BadSignature     Reason = "bad_signature"
+	UpstreamRollback Reason = "upstream_rollback"
+	UpstreamFrozen   Reason = "upstream_frozen"
+	WrongOrigin      Reason = "wrong_origin"
+	BadTrust         Reason = "bad_trust"
 )
 
 // Reasons returns every reason, in the order of the contract.
 func Reasons() []Reason {
-	return []Reason{HashMismatch, BadName, BadRelease, PathClash, Empty, Shrink, Downgrade, NoSpace, TooLarge, BadShape, Insecure, Gate, Probe, Expired}
+	return []Reason{
+		HashMismatch, BadName, BadRelease, PathClash, Empty, Shrink, Downgrade, NoSpace, TooLarge, BadShape, Insecure, Gate, Probe, Expired,
+		Unsigned, BadSignature, UpstreamRollback, UpstreamFrozen, WrongOrigin, BadTrust,
+	}
 }
 
 // Error is a refusal: a reason for programs and a cause for people.

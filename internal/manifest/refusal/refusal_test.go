@@ -13,7 +13,7 @@ func TestReasonsMatchTheContract(t *testing.T) {
 	for _, reason := range Reasons() {
 		names = append(names, string(reason))
 	}
-	const want = "hash_mismatch bad_name bad_release path_clash empty shrink downgrade no_space too_large bad_shape insecure gate probe expired"
+	const want = "hash_mismatch bad_name bad_release path_clash empty shrink downgrade no_space too_large bad_shape insecure gate probe expired unsigned bad_signature upstream_rollback upstream_frozen wrong_origin bad_trust"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

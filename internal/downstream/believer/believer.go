@@ -1,0 +1,263 @@
+package believer
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/keyfile"
+	"syncd/internal/downstream/trust"
+	"syncd/internal/manifest/refusal"
+	"syncd/internal/store"
+)
+
+// Memory keeps what was believed, beyond the end of the process. Safe for concurrent use.
+type Memory interface {
+	Belief() (store.Belief, error)
+	SetBelief(store.Belief) error
+}
+
+// Fetch reads a version of the trust text from the mirror.
+type Fetch func(ctx context.Context, version int) ([]byte, error)
+
+// Believer judges the texts of one upstream. Safe for concurrent use.
+type Believer struct {
+	memory Memory
+	now    func() time.Time
+
+	mu     sync.Mutex // guards what follows, also while texts are read
+	chain  trust.Chain
+	belief store.Belief
+	broken error // the trust file and what was found before do not fit together; nil if they do
+	next   judged
+}
+
+// judged is a statement that was believed, and whose generation is still to be read.
+type judged struct {
+	statement trust.Statement
+	signers   []string
+}
+
+// New returns a believer that begins with the versions of a trust file. What memory knows
+// of the same root counts, too. nil keeps nothing beyond the process.
+func New(file trust.Chain, memory Memory, now func() time.Time) (*Believer, error) {
+	b := &Believer{memory: memory, now: now, chain: file}
+	root := file.Root().Fingerprint()
+	b.belief = store.Belief{Origin: file.Root().Origin, Root: root, Chain: string(file.Bytes())}
+	if memory == nil {
+		return b, nil
+	}
+	known, err := memory.Belief()
+	if err != nil {
+		return nil, err
+	}
+	if known.Root == root {
+		b.belief = known
+		b.recall([]byte(known.Chain))
+	}
+	return b, nil
+}
+
+// FromFile is New for a trust file and the time of this host. nil is for no file.
+func FromFile(path string, memory Memory) (*Believer, error) {
+	if path == "" {
+		return nil, nil
+	}
+	chain, err := keyfile.Chain(path)
+	if err != nil {
+		return nil, err
+	}
+	return New(chain, memory, time.Now)
+}
+
+// recall joins the chain of the trust file and the one that was found before: the longer
+// one counts, if it begins with the other.
+func (b *Believer) recall(known []byte) {
+	file := b.chain.Bytes()
+	switch {
+	case bytes.HasPrefix(file, known):
+	case bytes.HasPrefix(known, file):
+		chain, err := trust.ParseChain(known)
+		if err == nil {
+			b.chain = chain
+			return
+		}
+		b.broken = fmt.Errorf("the versions of the trust text that were found before cannot be used: %w", err)
+	default:
+		b.broken = errors.New("the trust file has another version than the one that was found through the mirror: compare it with `syncd trust show`, or use a trust file with another first version")
+	}
+}
+
+// Belief is what was believed last.
+func (b *Believer) Belief() store.Belief {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.belief
+}
+
+// Current judges current.json. It returns a refusal, or the error of fetch. The generation
+// is believed only when Generation has seen it, too.
+func (b *Believer) Current(ctx context.Context, c bucket.Current, fetch Fetch) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.broken != nil {
+		return refusal.New(refusal.BadTrust, "%w", b.broken)
+	}
+	if err := b.growLocked(ctx, c.Trust, fetch); err != nil {
+		return err
+	}
+	newest := b.chain.Newest()
+	if newest.HasExpired(b.now()) {
+		return refusal.New(refusal.BadTrust, "the trust text of %s (version %d) has expired at %s, and the upstream has no newer one: its operator makes the next version with `syncd trust add --expires`",
+			newest.Origin, newest.Version, newest.Expires.Format(time.RFC3339))
+	}
+	if c.Statement == "" {
+		return refusal.New(refusal.Unsigned, "generation %d of the upstream is not signed, and the trust file asks for %d of the keys of %s", c.Generation, newest.Threshold, newest.Origin)
+	}
+	s, signers, err := newest.Believe([]byte(c.Statement))
+	if err != nil {
+		return refusal.New(reasonOf(err), "generation %d of the upstream is not believed: %w", c.Generation, err)
+	}
+	b.next = judged{s, nil}
+	for _, k := range signers {
+		b.next.signers = append(b.next.signers, k.Name())
+	}
+	return b.judgeLocked(c)
+}
+
+// judgeLocked compares a signed statement with what it stands beside, what was believed
+// before, and the time.
+func (b *Believer) judgeLocked(c bucket.Current) error {
+	s := b.next.statement
+	if b.isBehindLocked(s.Generation) {
+		return rollback("it is signed, but older than %d, which was followed before", s.Generation, b.belief.Generation)
+	}
+	if s.Generation != c.Generation || s.SHA256 != c.SHA256 {
+		return refusal.New(refusal.BadSignature, "%s names generation %d with sha256 %s, but the statement beside it is about generation %d with sha256 %s", bucket.CurrentName, c.Generation, c.SHA256, s.Generation, s.SHA256)
+	}
+	return checkExpiry(s.Expires, b.now())
+}
+
+// isBehindLocked is true for a number below those of all rings that were seen.
+func (b *Believer) isBehindLocked(number int) bool {
+	for _, known := range b.belief.Rings {
+		if number >= known.Number {
+			return false
+		}
+	}
+	return len(b.belief.Rings) > 0
+}
+
+func rollback(why string, number int, more ...any) error {
+	return refusal.New(refusal.UpstreamRollback, "generation %d of the upstream is refused: "+why+": something between gives old data, or the publisher lost its counting", append([]any{number}, more...)...)
+}
+
+func checkExpiry(expires, now time.Time) error {
+	if now.Add(-trust.Skew).After(expires) {
+		return refusal.New(refusal.UpstreamFrozen, "the statement of the upstream has expired at %s: its publisher does not sign any more, or something between gives old answers; check the publisher, and the clock of this host", expires.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// Fresh judges again what was believed last: the same answer can be too old by now.
+func (b *Believer) Fresh() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if newest := b.chain.Newest(); newest.HasExpired(b.now()) {
+		return refusal.New(refusal.BadTrust, "the trust text of %s (version %d) has expired at %s", newest.Origin, newest.Version, newest.Expires.Format(time.RFC3339))
+	}
+	return checkExpiry(b.belief.Expires, b.now())
+}
+
+// Generation judges the text that Current let pass: its SHA-256 is the one in the
+// statement. From here on it is believed.
+func (b *Believer) Generation(g bucket.Generation) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, m := range g.Manifests {
+		if m.RecordSHA256.IsZero() {
+			return refusal.New(refusal.Unsigned, "generation %d of the upstream names the record of %s without its SHA-256: its publisher must be of the version 0.2.0 or a later one", g.Number, m.Name)
+		}
+	}
+	s := b.next.statement
+	switch known, found := b.belief.Rings[g.Ring]; {
+	case found && s.Generation < known.Number:
+		return rollback("it is signed, but older than %d, which was followed before", s.Generation, known.Number)
+	case found && s.Generation == known.Number && s.SHA256 != known.SHA256:
+		return rollback("there were two signed texts with this number, and the other one was followed before", s.Generation)
+	case found && s.Generation == known.Number && s.Expires.Before(b.belief.Expires):
+		return nil // an answer from before a renewal changes nothing
+	}
+	next := b.belief
+	next.Rings = maps.Clone(next.Rings)
+	if next.Rings == nil {
+		next.Rings = map[string]store.Believed{}
+	}
+	next.Rings[g.Ring] = store.Believed{Number: s.Generation, SHA256: s.SHA256}
+	next.Generation, next.Issued, next.Expires, next.Signers = s.Generation, s.Issued, s.Expires, b.next.signers
+	return b.keepLocked(next)
+}
+
+// growLocked takes the versions of the trust text up to the one that the mirror names, each
+// checked by the one before it. They stay, whatever else the mirror has.
+func (b *Believer) growLocked(ctx context.Context, named bucket.TrustText, fetch Fetch) (err error) {
+	chain := b.chain
+	for err == nil && chain.Newest().Version < named.Version {
+		chain, err = oneMore(ctx, chain, fetch)
+	}
+	if len(chain) > len(b.chain) {
+		b.chain = chain
+		if err := b.keepLocked(b.belief); err != nil {
+			return err
+		}
+	}
+	if newest := chain.Newest(); err == nil && newest.Version == named.Version && newest.Fingerprint() != hex.EncodeToString(named.SHA256[:]) {
+		err = refusal.New(refusal.BadTrust, "the upstream names another version %d of the trust text of %s than the one that is known here", named.Version, newest.Origin)
+	}
+	return err
+}
+
+// oneMore fetches the next version.
+func oneMore(ctx context.Context, chain trust.Chain, fetch Fetch) (trust.Chain, error) {
+	version := chain.Newest().Version + 1
+	data, err := fetch(ctx, version)
+	if err != nil {
+		return chain, fmt.Errorf("%s: %w", bucket.TrustName(version), err)
+	}
+	longer, err := chain.AddText(data)
+	if err == nil && len(longer.Bytes()) > trust.MaxChain {
+		err = fmt.Errorf("all versions have %d bytes, at most %d are allowed", len(longer.Bytes()), trust.MaxChain)
+	}
+	if err != nil {
+		return chain, refusal.New(refusal.BadTrust, "%s of the upstream is refused: %w", bucket.TrustName(version), err)
+	}
+	return longer, nil
+}
+
+func (b *Believer) keepLocked(next store.Belief) error {
+	next.Chain, next.Trust = string(b.chain.Bytes()), b.chain.Newest().Version
+	if b.memory != nil {
+		if err := b.memory.SetBelief(next); err != nil {
+			return fmt.Errorf("keeping what was believed: %w", err)
+		}
+	}
+	b.belief = next
+	return nil
+}
+
+// reasonOf is why a statement was not believed.
+func reasonOf(err error) refusal.Reason {
+	switch {
+	case errors.Is(err, trust.ErrUnsigned):
+		return refusal.Unsigned
+	case errors.Is(err, trust.ErrWrongOrigin):
+		return refusal.WrongOrigin
+	}
+	return refusal.BadSignature // also for what is malformed: it was changed, or nobody signed it
+}

@@ -1,0 +1,316 @@
+package believer_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"testing"
+	"time"
+
+	"syncd/internal/downstream/believer"
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/trust"
+	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
+	"syncd/internal/store"
+)
+
+var start = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+// memory keeps a belief as the state does.
+type memory struct {
+	known store.Belief
+	err   error // of the next write
+}
+
+func (m *memory) Belief() (store.Belief, error) { return m.known, nil }
+
+func (m *memory) SetBelief(next store.Belief) error {
+	if m.err == nil {
+		m.known = next
+	}
+	return m.err
+}
+
+// world is an origin, its texts, and a host that believes them.
+type world struct {
+	*testing.T
+	keys   []*trust.PrivateKey
+	chain  trust.Chain
+	memory *memory
+	host   *believer.Believer
+	now    time.Time
+	asked  []int // versions of the trust text
+}
+
+func newWorld(t *testing.T, threshold, count int) *world {
+	w := &world{T: t, memory: &memory{}, now: start}
+	for _, name := range []string{"a", "b", "c", "d", "e"}[:count] {
+		w.keys = append(w.keys, w.newKey(name))
+	}
+	text, err := trust.New("mirror.example.net", threshold, start.AddDate(5, 0, 0), publics(w.keys)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.chain = trust.Chain{text}
+	w.restart(w.chain)
+	return w
+}
+
+func (w *world) newKey(name string) *trust.PrivateKey {
+	w.Helper()
+	secret, _, err := trust.GenerateKey(name)
+	if err != nil {
+		w.Fatal(err)
+	}
+	key, err := trust.ParsePrivateKey(secret)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return key
+}
+
+func publics(keys []*trust.PrivateKey) (list []trust.Key) {
+	for _, k := range keys {
+		list = append(list, k.Public())
+	}
+	return list
+}
+
+// restart begins with a trust file and what was kept.
+func (w *world) restart(file trust.Chain) {
+	w.Helper()
+	var err error
+	if w.host, err = believer.New(file, w.memory, func() time.Time { return w.now }); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// rotate replaces all keys by another one.
+func (w *world) rotate(name string) {
+	w.Helper()
+	key := w.newKey(name)
+	next, err := w.chain.Next(trust.Change{Add: publics([]*trust.PrivateKey{key}), Remove: w.chain.Newest().Keys})
+	if err == nil {
+		next, err = w.chain.SignedBy(next, append(w.keys, key)...)
+	}
+	if err == nil {
+		w.chain, err = w.chain.Add(next)
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.keys = []*trust.PrivateKey{key}
+}
+
+// offer is a generation that all keys signed, and the current.json that names it.
+func (w *world) offer(number int, ring string) (bucket.Current, bucket.Generation) {
+	w.Helper()
+	g := bucket.Generation{
+		Number: number, Ring: ring, Publisher: "p", PublishedAt: start, Version: "test",
+		Manifests: []bucket.Manifest{{Name: "data", Release: "2026.09", Revision: "0123456789ab", Files: 1, RecordSHA256: manifest.ObjectID{1}}},
+	}
+	newest := w.chain.Newest()
+	c := bucket.Current{
+		Generation: number, SHA256: sha256.Sum256(g.Text()), Publisher: "p", PublishedAt: w.now,
+		Trust: bucket.TrustText{Version: newest.Version, SHA256: sha256.Sum256(newest.Bytes())},
+	}
+	text, err := trust.Statement{Origin: newest.Origin, Generation: number, SHA256: c.SHA256, Issued: w.now, Expires: w.now.Add(48 * time.Hour)}.Sign(w.keys...)
+	if err != nil {
+		w.Fatal(err)
+	}
+	c.Statement = string(text)
+	return c, g
+}
+
+// sees judges what an upstream offers.
+func (w *world) sees(c bucket.Current, g bucket.Generation) error {
+	err := w.host.Current(w.Context(), c, func(_ context.Context, version int) ([]byte, error) {
+		w.asked = append(w.asked, version)
+		return w.chain[version-1].Bytes(), nil
+	})
+	if err == nil {
+		err = w.host.Generation(g)
+	}
+	return err
+}
+
+func (w *world) believes(c bucket.Current, g bucket.Generation) {
+	w.Helper()
+	if err := w.sees(c, g); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) refuses(want refusal.Reason, c bucket.Current, g bucket.Generation) {
+	w.Helper()
+	before := w.memory.known.Generation
+	if err := w.sees(c, g); refusal.ReasonOf(err) != want {
+		w.Errorf("got %q (%v), want %q", refusal.ReasonOf(err), err, want)
+	}
+	if after := w.memory.known.Generation; after != before && want != "" {
+		w.Errorf("a refusal changed what is believed from %d to %d", before, after)
+	}
+}
+
+func TestNothingGoesBackAfterARestart(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	first, firstText := w.offer(7, "")
+	w.believes(first, firstText)
+	second, secondText := w.offer(8, "")
+	w.believes(second, secondText)
+	w.restart(w.chain)
+	w.refuses(refusal.UpstreamRollback, first, firstText)
+	w.believes(second, secondText)
+	secondText.Version = "another"
+	other, _ := w.offer(8, "")
+	other.SHA256 = sha256.Sum256(secondText.Text())
+	text, err := trust.Statement{Origin: "mirror.example.net", Generation: 8, SHA256: other.SHA256, Issued: w.now, Expires: w.now.Add(time.Hour)}.Sign(w.keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Statement = string(text)
+	w.refuses(refusal.UpstreamRollback, other, secondText)
+}
+
+func TestEachRingIsCountedForItself(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	rest, restText := w.offer(7, "rest")
+	w.believes(rest, restText)
+	canary, canaryText := w.offer(9, "canary")
+	w.believes(canary, canaryText)
+	older, olderText := w.offer(8, "rest")
+	w.believes(older, olderText)
+	w.refuses(refusal.UpstreamRollback, rest, restText)
+	canary, canaryText = w.offer(8, "canary")
+	w.refuses(refusal.UpstreamRollback, canary, canaryText)
+}
+
+func TestWhatWasBelievedExpires(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	c, g := w.offer(7, "")
+	w.believes(c, g)
+	for _, row := range []struct {
+		after time.Duration
+		want  refusal.Reason
+	}{{48 * time.Hour, ""}, {49 * time.Hour, ""}, {49*time.Hour + time.Second, refusal.UpstreamFrozen}} {
+		w.now = start.Add(row.after)
+		if got := refusal.ReasonOf(w.host.Fresh()); got != row.want {
+			t.Errorf("after %s: got %q, want %q", row.after, got, row.want)
+		}
+	}
+	w.refuses(refusal.UpstreamFrozen, c, g)
+	fresh := newWorld(t, 1, 1)
+	fresh.chain, fresh.keys, fresh.now = w.chain, w.keys, w.now
+	fresh.restart(w.chain)
+	fresh.refuses(refusal.UpstreamFrozen, c, g) // a replay must not start a new host in the past
+	renewed, _ := w.offer(7, "")
+	w.believes(renewed, g)
+	w.refuses(refusal.UpstreamFrozen, c, g)
+	if got := w.memory.known; !got.Expires.Equal(w.now.Add(48 * time.Hour)) {
+		t.Errorf("what is believed expires at %s", got.Expires)
+	}
+}
+
+func TestTheWayFromTheFirstVersionToTheNinth(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	file := w.chain
+	c, g := w.offer(7, "")
+	w.believes(c, g)
+	for i := range 8 {
+		w.rotate(string(rune('f' + i)))
+	}
+	late, lateText := w.offer(8, "")
+	w.believes(late, lateText)
+	if len(w.asked) != 8 || w.memory.known.Trust != 9 {
+		t.Errorf("asked for %v, and holds version %d", w.asked, w.memory.known.Trust)
+	}
+	w.restart(file)
+	w.refuses(refusal.Unsigned, c, g) // signed by keys that are gone
+	if len(w.asked) != 8 {
+		t.Errorf("a restart asked again: %v", w.asked)
+	}
+	w.restart(w.chain[:5])
+	w.believes(late, lateText)
+}
+
+func TestAVersionThatWasFoundStaysWhenTheRestIsRefused(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	file, old := w.chain, w.keys
+	c, g := w.offer(7, "")
+	w.rotate("z")
+	c.Trust = bucket.TrustText{Version: 2, SHA256: sha256.Sum256(w.chain.Newest().Bytes())}
+	w.refuses(refusal.Unsigned, c, g)
+	w.restart(file)
+	w.keys = old
+	c.Trust = bucket.TrustText{}
+	w.refuses(refusal.Unsigned, c, g)
+}
+
+func TestVersionsThatDoNotFollow(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(w *world, c *bucket.Current)
+		want   refusal.Reason
+	}{
+		"a version that is skipped":   {func(w *world, _ *bucket.Current) { w.chain[1] = w.chain[2] }, refusal.BadTrust},
+		"another text than was named": {func(_ *world, c *bucket.Current) { c.Trust.SHA256[0]++ }, refusal.BadTrust},
+		"the first version again":     {func(w *world, _ *bucket.Current) { w.chain[1] = w.chain[0] }, refusal.BadTrust},
+		"an older one is named": {func(w *world, c *bucket.Current) {
+			c.Trust = bucket.TrustText{Version: 1, SHA256: sha256.Sum256(w.chain[0].Bytes())}
+		}, refusal.Unsigned},
+		"none is named":                    {func(_ *world, c *bucket.Current) { c.Trust = bucket.TrustText{} }, refusal.Unsigned},
+		"all is well":                      {func(*world, *bucket.Current) {}, ""},
+		"a newest one that has an end":     {func(w *world, _ *bucket.Current) { w.now = start.AddDate(5, 0, 1) }, refusal.BadTrust},
+		"a newest one that just has ended": {func(w *world, _ *bucket.Current) { w.now = start.AddDate(5, 0, 0).Add(trust.Skew + 1) }, refusal.BadTrust},
+	} {
+		w := newWorld(t, 1, 1)
+		w.rotate("x")
+		w.rotate("y")
+		c, g := w.offer(7, "")
+		row.change(w, &c)
+		t.Log(name)
+		w.refuses(row.want, c, g)
+	}
+}
+
+func TestAStateThatCannotBeWrittenBelievesNothing(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	c, g := w.offer(7, "")
+	w.memory.err = errors.New("read-only file system")
+	if err := w.sees(c, g); !errors.Is(err, w.memory.err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnotherRootBeginsAgain(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	c, g := w.offer(1<<30, "") // a thief of the key counted to the end
+	w.believes(c, g)
+	other := newWorld(t, 1, 2)
+	other.memory = w.memory
+	other.restart(other.chain)
+	low, lowText := other.offer(3, "")
+	other.believes(low, lowText)
+	fork, err := trust.New("mirror.example.net", 1, start.AddDate(4, 0, 0), publics(other.keys)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.chain = trust.Chain{fork}
+	other.restart(other.chain)
+	low, lowText = other.offer(2, "")
+	other.believes(low, lowText)
+}
+
+func TestAForkOfTheTrustFileIsRefused(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	root, key := w.chain, w.keys
+	w.rotate("x")
+	c, g := w.offer(7, "")
+	w.believes(c, g)
+	w.chain, w.keys = root, key
+	w.rotate("y")
+	fork, forkText := w.offer(8, "")
+	w.refuses(refusal.BadTrust, fork, forkText) // through the mirror
+	w.restart(w.chain)                          // by hand
+	w.refuses(refusal.BadTrust, fork, forkText)
+}
