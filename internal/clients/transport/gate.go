@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -11,6 +12,10 @@ import (
 
 // maxCoolDown limits the wait that a provider can ask for.
 const maxCoolDown = 24 * time.Hour
+
+// maxOrigins is how many origins can have a cool-down. A server that redirects to ever more
+// addresses gets no more remembered, and none beyond these written to the disk.
+const maxOrigins = 1000
 
 // Gate holds the cool-down of each origin: the time until which the provider asked
 // not to be called (Retry-After). Clients share a Gate, so that all of them wait. Safe
@@ -55,7 +60,7 @@ func (g *Gate) Until(origin string) time.Time {
 func (g *Gate) Hold(origin string, wait time.Duration) {
 	until := time.Now().Add(min(wait, maxCoolDown))
 	g.mu.Lock()
-	if !until.After(g.until[origin]) {
+	if !until.After(g.until[origin]) || !g.hasRoomLocked(origin) {
 		g.mu.Unlock()
 		return
 	}
@@ -70,6 +75,16 @@ func (g *Gate) Hold(origin string, wait time.Duration) {
 	until = g.until[origin] // another call may have made it longer
 	g.mu.Unlock()
 	g.save(origin, until)
+}
+
+// hasRoomLocked forgets cool-downs that have ended where there are many.
+func (g *Gate) hasRoomLocked(origin string) bool {
+	if _, known := g.until[origin]; known || len(g.until) < maxOrigins {
+		return true
+	}
+	now := time.Now()
+	maps.DeleteFunc(g.until, func(_ string, until time.Time) bool { return !now.Before(until) })
+	return len(g.until) < maxOrigins
 }
 
 // wait waits until origin may be called. It returns *CoolingDown at once when that

@@ -91,6 +91,27 @@ func TestGateDelaysAllCallersUntilTheCoolDownEnds(t *testing.T) {
 	})
 }
 
+// A server redirected each request to another address, which asked to wait: the process kept
+// each of them until its end.
+func TestTheOriginsOfAGateAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		saved := 0
+		g := NewGate(nil, func(string, time.Time) { saved++ })
+		for n := range 3 * maxOrigins {
+			g.Hold(fmt.Sprint("https://", n), time.Hour)
+		}
+		if len(g.until) != maxOrigins || saved != maxOrigins {
+			t.Errorf("%d origins, %d saved", len(g.until), saved)
+		}
+		g.Hold("https://1", 2*time.Hour)
+		time.Sleep(time.Hour)
+		g.Hold("https://new", time.Minute)
+		if g.Until("https://1").IsZero() || g.Until("https://new").IsZero() || len(g.until) != 2 {
+			t.Errorf("%v", g.until)
+		}
+	})
+}
+
 func TestGateReturnsCoolingDownBeyondThePatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate(nil, nil)
