@@ -94,8 +94,10 @@ func (f *Fleet) destroyedLocked(all gone) []report.Destroyed {
 				if !r.TellsHeld {
 					silent[manifestName]++
 				}
+				counted := map[string]bool{} // a host may hold several revisions of a release
 				for _, id := range r.held() {
-					if g, isGone := all.find(manifestName, id); isGone {
+					if g, isGone := all.find(manifestName, id); isGone && !counted[g.ID()] {
+						counted[g.ID()] = true
 						found[key{manifestName, g.ID()}].Add(hostName(name, h.Name))
 					}
 				}

@@ -59,6 +59,10 @@ func TestFleetShowsWhoStillHoldsADestroyedRelease(t *testing.T) {
 	if got := w.Status().Destroyed; len(got) != 1 || got[0].Held != 2 {
 		t.Errorf("two hosts hold a revision of the release, got %+v", got)
 	}
+	w.poll("canary", 0, takes+"; held=3; holds=2026.09-56789abcdef0+2026.09-ffffffffffff+2026.09-56789abcdef0")
+	if got := w.Status().Destroyed; len(got) != 1 || got[0].Held != 2 {
+		t.Errorf("a host counts once, got %+v", got)
+	}
 	for n := range 2 {
 		w.poll("canary", n, clean)
 	}
