@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 
-	"syncd/internal/clients/releases"
 	"syncd/internal/clients/signature"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
@@ -43,10 +42,11 @@ type active struct {
 	hookRoots *x509.CertPool // nil for the system's
 }
 
-// connection leads to what this host mirrors: the provider, or the bucket of a publisher.
+// connection leads to what this host mirrors: the provider, another syncd, or the bucket of a
+// publisher.
 type connection struct {
 	provider source.Provider // nil for a bucket
-	bucket   source.Bucket   // nil for the provider
+	bucket   source.Bucket
 	files    fetcher.Source
 	close    func()
 	denials  *denials
@@ -138,8 +138,8 @@ func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error)
 	if err != nil {
 		return nil, "", err
 	}
-	if cfg.Source.S3.IsSet() {
-		client := follower.New(carrier)
+	if cfg.Source.S3.IsSet() || cfg.Source.TrustFile != "" {
+		client := follower.New(carrier, follower.Below(cfg.Source.S3.IsSet())...)
 		believes, err := believer.FromFile(cfg.Source.TrustFile, e.store)
 		if err != nil {
 			return nil, "", err
@@ -147,8 +147,8 @@ func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error)
 		client.Believe(believes)
 		return &connection{bucket: client, files: client, close: client.Close, denials: denials}, id, nil
 	}
-	client := releases.New(carrier)
-	return &connection{provider: client, files: client, close: client.Close, denials: denials}, id, nil
+	client := follower.NewUpstream(carrier)
+	return &connection{provider: client, bucket: client.Mirror, files: client, close: client.Close, denials: denials}, id, nil
 }
 
 func (e *Engine) syncerConfig(cfg *config.Config, from *connection, id config.Secret, roots *x509.CertPool) syncer.Config {

@@ -13,6 +13,7 @@ type File struct {
 	Expected  Digest // from the Hash endpoint
 	Slash     bool   // the provider's link has a slash before its query
 	Position  int32  // in the provider's list, from 1 on; 0 if it is not known
+	InRecord  bool   // a record of the source names the content by its SHA-256
 }
 
 // Plan splits a release into contents that are on disk and contents to fetch.

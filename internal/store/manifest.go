@@ -39,6 +39,10 @@ type Manifest struct {
 	Epoch      int64 `json:"epoch,omitempty"`       // of that generation
 	EpochTaken int64 `json:"epoch_taken,omitempty"` // the last one of which something was served
 
+	Ring      string    `json:"ring,omitempty"`      // whose generation it is, "" for that of all
+	Offered   string    `json:"offered,omitempty"`   // the revision that it names
+	OfferedAt time.Time `json:"offered_at,omitzero"` // when its publisher had that whole
+
 	Compared []changes.Compared `json:"compared,omitempty"` // how the last revisions differ from those that they replace
 
 	Destruction *destruction.Told `json:"destruction,omitempty"` // what the upstream wants destroyed; nil for nothing

@@ -264,7 +264,7 @@ func TestPinnedReleaseOfABucketStays(t *testing.T) {
 	w.put(1, of("2026.10", october()))
 	result := w.poll()
 	w.expect(result, "data", report.Failed)
-	if text := only(t, result, "data").Error; !strings.Contains(text, "the bucket has release 2026.10 of data, not 2026.09") {
+	if text := only(t, result, "data").Error; !strings.Contains(text, "the publisher has release 2026.10 of data, not 2026.09") {
 		t.Error(text)
 	}
 	w.put(2, of("2026.09", september()))

@@ -18,7 +18,6 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
-	"syncd/internal/clients/releases"
 	"syncd/internal/clients/signature"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
@@ -191,8 +190,8 @@ func (w *world) configure() {
 		w.clients, w.cfg.Provider, w.cfg.Bucket = append(w.clients, client), nil, client
 		w.cfg.Fetcher = fetcher.New(client, w.cfg.Mirror.Objects.Partial(), fetcher.Config{Files: 4, Segments: 4})
 	} else {
-		client := releases.New(carrier)
-		w.clients, w.cfg.Provider = append(w.clients, client), client
+		client := follower.NewUpstream(carrier)
+		w.clients, w.cfg.Provider, w.cfg.Bucket = append(w.clients, client), client, client.Mirror
 		w.cfg.Fetcher = fetcher.New(client, w.cfg.Mirror.Objects.Partial(), fetcher.Config{Files: 4, Segments: 4})
 	}
 	w.cfg.Source = transport.PublicURL(w.source.URL)

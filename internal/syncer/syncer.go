@@ -25,8 +25,8 @@ import (
 type Config struct {
 	golive.Config
 
-	Provider source.Provider // nil for a follower
-	Bucket   source.Bucket   // of a follower; nil for others
+	Provider source.Provider // nil for the follower of a bucket
+	Bucket   source.Bucket   // of a follower; with Provider, of an upstream that may have none
 	Fetcher  download.Fetcher
 	Built    time.Time // when syncd was built, zero when not known
 
@@ -48,6 +48,7 @@ type Syncer struct {
 	tree      *golive.Tree
 	progress  *progress.Tracker
 	requests  *semaphore.Weighted // small requests of all manifests
+	upstream  *source.Upstream
 	downloads *download.Downloader
 	deadlines clock.Deadlines // of saved times
 }
@@ -63,6 +64,7 @@ func New(cfg Config, progress *progress.Tracker) *Syncer {
 	return &Syncer{
 		Repairer: repair.New(tree, downloads, &cfg.Shared.repairs, progress),
 		cfg:      cfg, tree: tree, progress: progress, requests: source.NewSlots(), downloads: downloads,
+		upstream: source.NewUpstream(cfg.Recheck),
 	}
 }
 
@@ -180,7 +182,7 @@ func (s *Syncer) newRun(ctx context.Context, req request.Sync, lock *lockfile.Fi
 // source is where a sync gets its manifests from.
 func (s *Syncer) source(c *Config, req request.Sync, lock *lockfile.File, tracker *progress.Tracker) *source.Source {
 	return source.New(source.Config{
-		Provider: c.Provider, Bucket: c.Bucket, Lockfile: lock, URL: c.Source, Algorithm: c.Algorithm, Follower: c.Follower,
+		Provider: c.Provider, Bucket: c.Bucket, Upstream: s.upstream, Lockfile: lock, URL: c.Source, Algorithm: c.Algorithm, Follower: c.Follower,
 		Describe: c.Describe && !req.DryRun, Slots: s.requests, Progress: tracker, Log: c.Log,
 		Held: c.Mirror.Records.RevisionIDs,
 		Earlier: func(ctx context.Context, name string) (records []mirror.Record, err error) {

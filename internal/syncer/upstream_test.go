@@ -1,6 +1,9 @@
 package syncer_test
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -9,9 +12,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/bucket/buckettest"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/emulator"
 	"syncd/internal/golive"
@@ -26,8 +32,33 @@ type upstream struct {
 	fail  atomic.Bool
 
 	mu      sync.Mutex
-	told    []string // by each request: endpoint and state
-	destroy string   // the order in each answer
+	told    []string          // by each request: endpoint and state
+	destroy string            // the order in each answer
+	mirror  map[string][]byte // below /-/mirror/; none for an earlier version
+}
+
+// offers puts a generation into the mirror.
+func (u *upstream) offers(g bucket.Generation, releases ...buckettest.Release) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.mirror == nil {
+		u.mirror = map[string][]byte{}
+	}
+	buckettest.Write(g, func(name string, content []byte) { u.mirror[name] = content }, releases...)
+}
+
+// serveMirror answers as the mirror does. It is false without one.
+func (u *upstream) serveMirror(rw http.ResponseWriter, r *http.Request) bool {
+	name, isBelow := strings.CutPrefix(r.URL.Path, "/-/mirror/")
+	u.mu.Lock()
+	content, found := u.mirror[name]
+	u.mu.Unlock()
+	if !isBelow || !found {
+		return false
+	}
+	rw.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(content)))
+	http.ServeContent(rw, r, "", time.Time{}, bytes.NewReader(content))
+	return true
 }
 
 func (w *world) behindUpstream() *upstream {
@@ -35,14 +66,20 @@ func (w *world) behindUpstream() *upstream {
 	proxy := httputil.NewSingleHostReverseProxy(parseURL(w, w.provider.URL()))
 	u := &upstream{names: rings.Upstream}
 	u.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		endpoint, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		endpoint, below, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		if endpoint == "-" {
+			endpoint = below
+		}
 		u.mu.Lock()
-		u.told = append(u.told, endpoint+" "+r.Header.Get(rings.HeaderState))
+		u.told = append(u.told, endpoint+" "+strings.Join(r.Header[rings.HeaderState], " | "))
 		rw.Header().Set(rings.HeaderUpstream, u.names)
 		rw.Header().Set(rings.HeaderDestroy, u.destroy)
 		u.mu.Unlock()
 		if u.fail.Load() {
 			rw.WriteHeader(http.StatusNotFound)
+			return
+		}
+		if u.serveMirror(rw, r) {
 			return
 		}
 		proxy.ServeHTTP(rw, r)
@@ -77,7 +114,7 @@ func TestUpstreamIsToldWhatThisHostServesAndRefuses(t *testing.T) {
 
 	w.publish("data", "2026.10", files{"a": "1"})
 	poll()
-	wants("the first poll finds out that it is a syncd", "Download ", "Manifest "+self+"; held=0", "ManifestReleases ", "Metadata ", "SHA256 ")
+	wants("the first poll finds out that it is a syncd", "Download ", "Manifest "+self+"; held=0", "ManifestReleases ", "Metadata ", "SHA256 ", "mirror/current.json manifest=data; "+self+"; held=0")
 	revision := w.cfg.Mirror.Current().Records["data"].Revision
 	serves := self + "; release=2026.10; revision=" + revision
 	poll()

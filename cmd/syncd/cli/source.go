@@ -55,10 +55,10 @@ func (a *App) Connect() (*config.Config, Source, error) {
 // SourceOver returns the client of the configured source, which sends its requests through
 // carrier. With a trust file, it believes as a host that sees the source for the first time.
 func SourceOver(cfg *config.Config, carrier *transport.Client) (Source, error) {
-	if !cfg.Source.S3.IsSet() {
+	if !cfg.Source.S3.IsSet() && cfg.Source.TrustFile == "" {
 		return releases.New(carrier), nil
 	}
-	client := follower.New(carrier)
+	client := follower.New(carrier, follower.Below(cfg.Source.S3.IsSet())...)
 	believes, err := believer.FromFile(cfg.Source.TrustFile, nil)
 	if err != nil {
 		return nil, cfg.Located("source", err)

@@ -187,7 +187,7 @@ func (c *Client) read(ctx context.Context, endpoint string, header http.Header, 
 	if err := checkSegments(segments); err != nil {
 		return c.refuse(endpoint, err, segments...)
 	}
-	talk := talkIn(ctx)
+	talk := TalkIn(ctx)
 	req := transport.Request{Endpoint: endpoint, Segments: segments, Limit: maxList, Header: header, Query: jsonFormat, State: talk.State}
 	err := c.t.Read(ctx, req, func(res *transport.Response) error {
 		talk.hear(res)

@@ -6,10 +6,10 @@ import (
 	"syncd/internal/clients/transport"
 )
 
-// Talk is what a follower and an upstream that is a syncd say to each other about one
+// Talk is what a follower and an upstream that is a syncd say to each other about a
 // manifest, beside the answers. The provider takes no part in it.
 type Talk struct {
-	State string               // the header that tells how this host is doing
+	State []string             // header lines that tell how this host is doing
 	Heard func(destroy string) // gets what the upstream wants destroyed, from each answer; nil for nobody
 }
 
@@ -20,7 +20,8 @@ func WithTalk(ctx context.Context, t Talk) context.Context {
 	return context.WithValue(ctx, talkKey{}, t)
 }
 
-func talkIn(ctx context.Context) Talk {
+// TalkIn returns the talk of a context.
+func TalkIn(ctx context.Context) Talk {
 	t, _ := ctx.Value(talkKey{}).(Talk)
 	return t
 }

@@ -31,7 +31,7 @@ func TestOnlyAnUpstreamThatIsASyncdIsTold(t *testing.T) {
 	}
 	ask := func(segment string) {
 		t.Helper()
-		if _, _, err := c.Do(t.Context(), Request{Endpoint: "E", Segments: []string{segment}, Limit: 100, State: "s"}); err != nil {
+		if _, _, err := c.Do(t.Context(), Request{Endpoint: "E", Segments: []string{segment}, Limit: 100, State: []string{"s"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,7 +61,7 @@ func TestAProviderThatClaimsToBeASyncdIsToldNothing(t *testing.T) {
 	server := plainServer(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(HeaderUpstream, Upstream) })
 	c := newClient(t, server.URL)
 	for range 3 {
-		if _, _, err := c.Do(t.Context(), Request{Endpoint: "E", Limit: 100, State: "s"}); err != nil {
+		if _, _, err := c.Do(t.Context(), Request{Endpoint: "E", Limit: 100, State: []string{"s"}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/semaphore"
 
+	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
 	"syncd/internal/downstream/believer"
 	"syncd/internal/downstream/bucket"
@@ -20,10 +22,11 @@ import (
 	"syncd/internal/mirror/record"
 )
 
-// Client reads a bucket. It returns the errors of transport.Client; a text that cannot be
+// Client reads a mirror. It returns the errors of transport.Client; a text that cannot be
 // used is a refusal. Safe for concurrent use.
 type Client struct {
-	t *transport.Client
+	t    *transport.Client
+	root []string // segments before each name
 
 	turn    *semaphore.Weighted // one call of Generation has it; it owns what follows
 	etag    string              // of current.json
@@ -33,10 +36,10 @@ type Client struct {
 	believer *believer.Believer // nil without a trust file
 }
 
-// New returns a client that sends its requests through t, whose base is the bucket with
-// the prefix.
-func New(t *transport.Client) *Client {
-	return &Client{t: t, turn: semaphore.NewWeighted(1)}
+// New returns a client that sends its requests through t. Its base is the bucket with the
+// prefix or, with the segments of Below, another syncd.
+func New(t *transport.Client, root ...string) *Client {
+	return &Client{t: t, root: root, turn: semaphore.NewWeighted(1)}
 }
 
 // Believe makes the client refuse everything that b does not believe, nothing for nil. It
@@ -47,8 +50,17 @@ func (c *Client) Believe(b *believer.Believer) { c.believer = b }
 // request with a very long one would fail.
 const maxETag = 1 << 10
 
+// Below are the segments below which another syncd serves its mirror. A bucket has none.
+func Below(isBucket bool) []string {
+	if isBucket {
+		return nil
+	}
+	return []string{"-", "mirror"}
+}
+
 // Generation returns the generation that current.json names. If current.json did not change
-// since the last call, this takes one conditional request.
+// since the last call, this takes one conditional request. It tells an upstream that is a
+// syncd the state of the context's releases.Talk.
 func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
 	if err := c.turn.Acquire(ctx, 1); err != nil {
 		return bucket.Generation{}, context.Cause(ctx)
@@ -58,7 +70,9 @@ func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
 	if c.etag != "" {
 		header.Set("If-None-Match", c.etag)
 	}
-	res, text, err := c.get(ctx, "Current", bucket.CurrentName, header)
+	req := c.request("Current", bucket.CurrentName, header)
+	req.State = releases.TalkIn(ctx).State
+	res, text, err := c.t.Do(ctx, req)
 	if err != nil {
 		return bucket.Generation{}, err
 	}
@@ -92,7 +106,7 @@ func (c *Client) isFresh() error {
 
 // trustText reads a version of the trust text.
 func (c *Client) trustText(ctx context.Context, version int) ([]byte, error) {
-	req := request("Trust", bucket.TrustName(version), nil)
+	req := c.request("Trust", bucket.TrustName(version), nil)
 	req.Limit = trust.MaxText
 	_, text, err := c.t.Do(ctx, req)
 	if answer, ok := errors.AsType[*transport.Error](err); ok && answer.Kind == transport.NotFound {
@@ -112,7 +126,7 @@ func (c *Client) read(ctx context.Context, current bucket.Current) (bucket.Gener
 		return c.newest, c.believes(c.newest) // only its statement is another one
 	}
 	name := bucket.GenerationName(current.Generation)
-	_, text, err := c.get(ctx, "Generation", name, nil)
+	_, text, err := c.t.Do(ctx, c.request("Generation", name, nil))
 	if err != nil {
 		return bucket.Generation{}, err
 	}
@@ -136,8 +150,8 @@ func (c *Client) believes(g bucket.Generation) error {
 
 // Record returns the record of a manifest of a generation.
 func (c *Client) Record(ctx context.Context, m bucket.Manifest) (read record.Record, err error) {
-	req := request("Record", m.Record(), nil)
-	req.Limit = record.MaxText
+	req := c.request("Record", m.Record(), nil)
+	req.Limit = record.Limit(m.Files)
 	err = c.t.Read(ctx, req, func(res *transport.Response) (err error) {
 		body := &failures{from: res.Body}
 		if read, err = bucket.ReadRecord(m, body); body.err != nil {
@@ -176,7 +190,7 @@ func (c *Client) Download(ctx context.Context, file manifest.File, header http.H
 	if !isObject {
 		return nil, refusal.New(refusal.BadShape, "a bucket has objects by their SHA-256 only, not by %s", file.Expected)
 	}
-	req := request("Download", bucket.ObjectName(id), header)
+	req := c.request("Download", bucket.ObjectName(id), header)
 	req.Bulk = isBulk
 	res, err := c.t.Open(ctx, req)
 	if err == nil && res.Header.Get("Content-Encoding") == uploadEncoding {
@@ -197,14 +211,9 @@ func (c *Client) Retry(ctx context.Context, op func(progress func()) error) erro
 // Close closes idle connections.
 func (c *Client) Close() { c.t.Close() }
 
-func (c *Client) get(ctx context.Context, endpoint, name string, header http.Header) (*transport.Response, []byte, error) {
-	req := request(endpoint, name, header)
-	req.Limit = bucket.MaxText
-	return c.t.Do(ctx, req)
-}
-
-func request(endpoint, name string, header http.Header) transport.Request {
-	return transport.Request{Endpoint: endpoint, Segments: strings.Split(name, "/"), Header: header}
+// request is one for a text of bounded size, or for an object.
+func (c *Client) request(endpoint, name string, header http.Header) transport.Request {
+	return transport.Request{Endpoint: endpoint, Segments: slices.Concat(c.root, strings.Split(name, "/")), Header: header, Limit: bucket.MaxText}
 }
 
 // refuse returns the error of a text that cannot be used.

@@ -12,7 +12,10 @@ import (
 )
 
 // MaxText is the largest text of a record from another host in bytes.
-const MaxText = 512 << 20
+const MaxText = 64 << 20
+
+// maxOwn is the largest text of a record on disk in bytes.
+const maxOwn = 512 << 20
 
 // Limits of a shorter text, by its number of files. Readers plan their memory by that
 // number, which is known before.
@@ -105,7 +108,7 @@ func (l *list[F]) read(text io.Reader, head any) ([]F, error) {
 	if l.isBounded {
 		text = limit
 	} else {
-		text = io.LimitReader(text, MaxText)
+		text = io.LimitReader(text, maxOwn)
 	}
 	decoder := json.NewDecoder(text)
 	limit.decoder = decoder

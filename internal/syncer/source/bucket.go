@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"syncd/internal/clients/releases"
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
@@ -16,8 +17,9 @@ import (
 	"syncd/internal/mirror/record"
 )
 
-// Bucket is the source of a follower: object storage that a publisher keeps. It retries by
-// itself; its errors are final for this sync. Safe for concurrent use.
+// Bucket is the source of a follower: object storage that a publisher keeps, or the same form
+// of a mirror as another syncd serves it. It retries by itself; its errors are final for this
+// sync. Safe for concurrent use.
 type Bucket interface {
 	// Generation returns the generation that followers mirror. If there is no newer one
 	// than at the last call, it makes one request.
@@ -38,9 +40,11 @@ type offers struct {
 type offer struct {
 	bucket.Manifest
 	generation int
+	ring       string
 	epoch      int64
 	isOld      bool // the generation is older than one that was followed
 	isForced   bool // its publisher's operator took the bucket back since this host served something of it
+	isKeptOut  bool // the ring of this host does not see yet, or no more, what this host serves
 }
 
 func (o offer) id() string { return string(o.Release) + "-" + o.Revision }
@@ -71,13 +75,35 @@ func (k *bucketKind) release(ctx context.Context) (manifest.Release, error) {
 		return k.Served.Release, nil
 	}
 	k.answer.News = k.offer.id() != saved.Links
-	if !k.offer.isOld || k.Force {
-		saved.Generation, saved.Epoch = k.offer.generation, k.offer.epoch
-		if !k.answer.News {
-			saved.EpochTaken = k.offer.epoch
-		}
+	if k.offer.isOld && !k.Force {
+		return found, nil
+	}
+	k.offer.isKeptOut = k.goesBackInRing()
+	saved.Generation, saved.Epoch, saved.Ring = k.offer.generation, k.offer.epoch, k.offer.ring
+	if k.offer.isKeptOut {
+		k.answer.News = false
+		return k.Served.Release, nil
+	}
+	k.answer.Replaced = saved.Offered != "" && saved.Offered != k.offer.id()
+	saved.Offered, saved.OfferedAt = k.offer.id(), k.offer.MirroredAt
+	if !k.answer.News {
+		saved.EpochTaken = k.offer.epoch
 	}
 	return found, nil
+}
+
+// goesBackInRing is true if the ring of this host sees something older than what this host
+// serves: the host was in another ring, or the release was stopped. It keeps what it has.
+// Without rings, an older release is a mistake.
+func (k *bucketKind) goesBackInRing() bool {
+	saved, served := k.answer.Saved, k.Served
+	switch {
+	case k.offer.ring == "" && saved.Ring == "", !k.isServed(), k.offer.Held, k.offer.isForced, k.Force:
+		return false
+	case served.Release != k.offer.Release:
+		return served.Release.Newer(k.offer.Release)
+	}
+	return served.ID() == saved.Offered && served.ID() != k.offer.id() && k.offer.MirroredAt.Before(saved.OfferedAt)
 }
 
 // errNotOffered says that the publisher has no such manifest.
@@ -96,6 +122,7 @@ func (k *bucketKind) isOnDisk(ctx context.Context) bool {
 // look finds the manifest in the bucket's generation.
 func (k *bucketKind) look(ctx context.Context) error {
 	k.offers.once.Do(func() {
+		ctx := releases.WithTalk(ctx, releases.Talk{State: k.cfg.Upstream.next(k.reports.all())})
 		k.offers.generation, k.offers.err = k.generation(ctx, k.Target.Name)
 	})
 	if k.offers.err != nil {
@@ -105,9 +132,9 @@ func (k *bucketKind) look(ctx context.Context) error {
 	k.noteOrder(generation)
 	m, found := generation.Manifest(k.Target.Name)
 	if !found {
-		return fmt.Errorf("generation %d of the bucket %w %s: check the name, and the manifests of the publisher", generation.Number, errNotOffered, k.Target.Name)
+		return fmt.Errorf("generation %d of the publisher %w %s: check the name, and what the publisher mirrors", generation.Number, errNotOffered, k.Target.Name)
 	}
-	k.offer = offer{Manifest: m, generation: generation.Number, epoch: generation.Epoch}
+	k.offer = offer{Manifest: m, generation: generation.Number, ring: generation.Ring, epoch: generation.Epoch}
 	if saved := &k.answer.Saved; !k.followed() { // it followed something else
 		saved.EpochTaken = generation.Epoch
 	} else {
@@ -124,15 +151,16 @@ func (k *bucketKind) noteOrder(g bucket.Generation) {
 	}
 }
 
-// isOlder is true for a generation before the one that was followed last.
+// isOlder is true for a generation before the one that was followed last. Those of different
+// rings have no order.
 func (k *bucketKind) isOlder(g bucket.Generation) bool {
 	saved := k.answer.Saved
-	return k.followed() && cmp.Or(cmp.Compare(g.Epoch, saved.Epoch), cmp.Compare(g.Number, saved.Generation)) < 0
+	return k.followed() && g.Ring == saved.Ring && cmp.Or(cmp.Compare(g.Epoch, saved.Epoch), cmp.Compare(g.Number, saved.Generation)) < 0
 }
 
-// followed is true if what is saved is of this bucket.
+// followed is true if what is saved is of this mirror.
 func (k *bucketKind) followed() bool {
-	return strings.HasPrefix(k.answer.Saved.Config, k.cfg.URL+" ")
+	return k.answer.Saved.Generation > 0 && strings.HasPrefix(k.answer.Saved.Config, k.cfg.URL+" ")
 }
 
 // checkDowngrade refuses an old generation, unless the manifest is the same in it. It
@@ -141,10 +169,10 @@ func (k *bucketKind) followed() bool {
 func (k *bucketKind) checkDowngrade() error {
 	switch saved := k.answer.Saved; {
 	case k.offer.isOld && k.answer.News && k.offer.epoch < saved.Epoch:
-		return refusal.New(refusal.Downgrade, "generation %d of the bucket is of epoch %d, which ended: epoch %d was followed before; the store gives old data, or a publisher of an earlier version of syncd wrote it; `syncd sync --force %s` goes back",
+		return refusal.New(refusal.Downgrade, "generation %d is of epoch %d, which ended: epoch %d was followed before; the store gives old data, or a publisher of an earlier version of syncd wrote it; `syncd sync --force %s` goes back",
 			k.offer.generation, k.offer.epoch, saved.Epoch, k.Target.Name)
 	case k.offer.isOld && k.answer.News:
-		return refusal.New(refusal.Downgrade, "generation %d of the bucket is older than %d, which was followed before: the store gives old data, or was restored; `syncd sync --force %s` goes back",
+		return refusal.New(refusal.Downgrade, "generation %d is older than %d, which was followed before: the source gives old data, or was restored; `syncd sync --force %s` goes back",
 			k.offer.generation, k.answer.Saved.Generation, k.Target.Name)
 	case k.offer.Held, k.offer.isForced:
 		return nil
@@ -171,7 +199,7 @@ func (k *bucketKind) list(ctx context.Context) (Listing, error) {
 	k.recorded = files
 	list := builder.List()
 	links := list.Fingerprint()
-	if k.answer.Release == k.offer.Release {
+	if k.takesOffer() {
 		links = k.offer.id()
 	}
 	return Listing{Files: list, Count: list.Len(), Links: links}, nil
@@ -182,7 +210,7 @@ func (k *bucketKind) list(ctx context.Context) (Listing, error) {
 // that the provider's Metadata says.
 func (k *bucketKind) files(ctx context.Context) (files []record.File, described bool, err error) {
 	release := k.answer.Release
-	if release == k.offer.Release {
+	if k.takesOffer() {
 		files, err = k.recordOf(ctx, k.offer.Manifest, k.Share)
 		return files, k.offer.Described, err
 	}
@@ -194,9 +222,14 @@ func (k *bucketKind) files(ctx context.Context) (files []record.File, described 
 		files, described = slices.Clone(records[i].Files), records[i].Described
 	}
 	if err == nil && files == nil {
-		err = fmt.Errorf("the bucket has release %s of %s, not %s, which is not on disk either: a follower can mirror what its publisher serves", k.offer.Release, k.Target.Name, release)
+		err = fmt.Errorf("the publisher has release %s of %s, not %s, which is not on disk either: a follower can mirror what its publisher serves", k.offer.Release, k.Target.Name, release)
 	}
 	return files, described, err
+}
+
+// takesOffer is true if the chosen release is what the mirror has.
+func (k *bucketKind) takesOffer() bool {
+	return k.answer.Release == k.offer.Release && !k.offer.isKeptOut
 }
 
 // digests takes digests and sizes from the record.
@@ -207,7 +240,7 @@ func (k *bucketKind) digests(_ context.Context, files []manifest.File, _ func(ma
 		if !found {
 			return refusal.New(refusal.BadShape, "the record has no file %q", f.Path)
 		}
-		f.Expected = k.recorded[at].Object.Digest()
+		f.Expected, f.InRecord = k.recorded[at].Object.Digest(), true
 		if served, found := k.Served.File(f.Path); (!found || served.Expected != f.Expected) && k.sizes.begin(f.Expected) {
 			k.sizes.answer(f.Expected, k.recorded[at].Size, nil)
 		}
@@ -217,9 +250,13 @@ func (k *bucketKind) digests(_ context.Context, files []manifest.File, _ func(ma
 }
 
 // complete takes what the bucket's record has by now: its publisher may have published the
-// revision before it was told everything.
-func (k *bucketKind) complete(ctx context.Context, record, _ mirror.Record) (mirror.Record, error) {
-	if !k.offer.Described || record.ID() != k.offer.id() {
+// revision before it was told everything. An upstream answers about earlier revisions in the
+// provider's wire format.
+func (k *bucketKind) complete(ctx context.Context, record, kept mirror.Record) (mirror.Record, error) {
+	switch {
+	case k.provider != nil && record.ID() != k.offer.id():
+		return k.Entry.complete(ctx, record, kept)
+	case !k.offer.Described || record.ID() != k.offer.id():
 		return record, ErrNothingLearned
 	}
 	defer k.Share.Release()

@@ -17,8 +17,8 @@ import (
 // record has it when it goes live. What cannot be learned now is asked for again by the
 // next sync; a release never fails because of it. The error is the context's.
 func (e *Entry) Describe(ctx context.Context, files []manifest.File, links string) error {
-	if !e.DescribesEarlier() {
-		return nil // the record of a bucket has said everything
+	if !e.Describes() || e.isRecorded() {
+		return nil
 	}
 	e.description.reuse(files, e.Served)
 	return e.learn(ctx, e.description, described{e.answer.Release, files, links})

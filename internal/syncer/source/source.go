@@ -33,8 +33,9 @@ type Provider interface {
 
 // Config is what New needs.
 type Config struct {
-	Provider  Provider // nil for a follower
-	Bucket    Bucket   // of a follower; nil for others
+	Provider  Provider // nil for the follower of a bucket
+	Bucket    Bucket   // of a follower; with Provider, of an upstream that may have none
+	Upstream  *Upstream
 	Lockfile  *lockfile.File
 	URL       string // of the provider or the bucket, as records show it
 	Algorithm manifest.Algorithm
@@ -58,6 +59,7 @@ type Source struct {
 	cfg       Config
 	offers    offers
 	summaries summaries
+	reports   reports
 }
 
 // New returns the source of one sync.
@@ -76,7 +78,7 @@ func (s *Source) Describes() bool { return s.cfg.Describe && s.cfg.Lockfile == n
 
 // DescribesEarlier is true if the source also says something about files that it had
 // before.
-func (s *Source) DescribesEarlier() bool { return s.Describes() && s.cfg.Bucket == nil }
+func (s *Source) DescribesEarlier() bool { return s.Describes() && s.cfg.Provider != nil }
 
 // KnownSize returns the size of a content, if an entry has learned it.
 func (s *Source) KnownSize(content manifest.Digest) (size int64, known bool) {
@@ -151,14 +153,24 @@ func (s *Source) Entry(q Question) *Entry {
 	switch {
 	case s.cfg.Lockfile != nil:
 		e.kind = &lockfileKind{Entry: e}
-	case s.cfg.Bucket != nil:
+	case s.cfg.Bucket != nil && (s.cfg.Provider == nil || e.fitsMirror() && s.cfg.Upstream.hasMirror()):
 		e.kind = &bucketKind{Entry: e}
 	case len(q.Target.Files) > 0:
 		e.kind = &filesKind{Entry: e}
 	default:
 		e.kind = &manifestKind{Entry: e}
 	}
+	if s.cfg.Bucket != nil && e.fitsMirror() {
+		s.reports.add(e.report(q.Target.Name))
+	}
 	return e
+}
+
+// isRecorded is true if a record says everything about the entry, so that nothing else is
+// asked.
+func (e *Entry) isRecorded() bool {
+	_, is := e.kind.(*bucketKind)
+	return is || e.provider == nil && e.bucket != nil
 }
 
 // IsChosen is true if the configuration names the files, so that a shorter list is no
@@ -169,7 +181,15 @@ func (e *Entry) IsChosen() bool { return len(e.Target.Files) > 0 }
 func (e *Entry) Release(ctx context.Context) (Answer, error) {
 	var err error
 	e.answer.Release, err = e.kind.release(ctx)
-	e.noteOrders()
+	switch {
+	case err == nil && e.mayEnterMirror():
+		err = e.enterMirror(ctx)
+	case e.lacksMirror(err):
+		err = e.leaveMirror(ctx, err)
+	}
+	if !e.isRecorded() {
+		e.noteOrders()
+	}
 	return e.answer, err
 }
 
@@ -245,7 +265,7 @@ func (e *Entry) Digests(ctx context.Context, files []manifest.File, isNew func(m
 // the first failure it asks no more for this one, and Content-Length gives the sizes. It
 // returns an error only when the context has ended. Safe for concurrent use.
 func (e *Entry) Size(ctx context.Context, f manifest.File) error {
-	if e.bucket != nil || e.noSizes.Load() || !e.sizes.begin(f.Expected) {
+	if e.isRecorded() || e.noSizes.Load() || !e.sizes.begin(f.Expected) {
 		return nil
 	}
 	meta, err := e.metadata(ctx, e.Target.Name, f.Reference)

@@ -16,7 +16,14 @@ import (
 // serves and holds of the manifest, and which release it could not take. The answers may say
 // what it must destroy.
 func (e *Entry) Context(ctx context.Context) context.Context {
-	return releases.WithTalk(ctx, releases.Talk{State: e.state(e.cfg.Follower.Holding(e.cfg.Held(e.Target.Name))).Header(), Heard: e.orders.hear})
+	return releases.WithTalk(ctx, releases.Talk{State: []string{e.report("")}, Heard: e.orders.hear})
+}
+
+// report is the text of the entry's state. A request that is about many manifests names each.
+func (e *Entry) report(manifest string) string {
+	s := e.state(e.cfg.Follower.Holding(e.cfg.Held(e.Target.Name)))
+	s.Manifest = manifest
+	return s.Header()
 }
 
 // Confirm makes one request without use for the answer, so that an upstream that is a syncd
@@ -27,9 +34,13 @@ func (e *Entry) Confirm(ctx context.Context) (err error) {
 	}
 	ctx = e.Context(ctx)
 	since := releases.Validators{ETag: e.Saved.ETag, LastModified: e.Saved.LastModified}
-	if e.IsChosen() {
+	switch {
+	case e.isRecorded():
+		ctx = releases.WithTalk(ctx, releases.Talk{State: []string{e.report(e.Target.Name)}})
+		_, err = e.generation(ctx, e.Target.Name)
+	case e.IsChosen():
 		_, _, _, err = e.cfg.Provider.FileReleases(ctx, e.Target.Files[0], releases.Validators{})
-	} else {
+	default:
 		_, _, _, err = e.cfg.Provider.ManifestReleases(ctx, e.Target.Name, since)
 	}
 	return err
@@ -49,6 +60,12 @@ func (h *heard) hear(text string) {
 	defer h.mu.Unlock()
 	h.spoke = true
 	h.order, h.err = destruction.ParseHeader(text)
+}
+
+func (h *heard) isHeard() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.spoke
 }
 
 // noteOrders saves what the upstream wants destroyed of the entry. Without an answer the order

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -22,6 +23,8 @@ type Release struct {
 	Files    map[string]string // contents of Data files, by name
 	Held     bool
 	Metadata string // of each file, as JSON; "" for a publisher that was told none
+
+	MirroredAt time.Time
 }
 
 // Publish writes a generation below a prefix, as a publisher does: objects, records,
@@ -35,34 +38,36 @@ func (s *Server) Publish(prefix string, number int, releases ...Release) {
 func (s *Server) PublishIn(epoch int64, prefix string, number int, releases ...Release) {
 	s.t.Helper()
 	g := bucket.Generation{Number: number, Epoch: epoch, Publisher: "test", Version: "test", Destruction: s.Destruction}
-	for _, r := range releases {
-		g.Manifests = append(g.Manifests, s.publishRelease(prefix, r))
-	}
-	text := g.Text()
-	s.Put(prefix+bucket.GenerationName(number), text)
-	s.Put(prefix+bucket.CurrentName, bucket.Current{Generation: number, SHA256: sha256.Sum256(text), Epoch: epoch, Publisher: "test"}.Text())
+	Write(g, func(name string, content []byte) { s.Put(prefix+name, content) }, releases...)
 }
 
-func (s *Server) publishRelease(prefix string, r Release) bucket.Manifest {
-	s.t.Helper()
+// Write gives put the texts and objects of a generation with releases.
+func Write(g bucket.Generation, put func(name string, content []byte), releases ...Release) {
+	for _, r := range releases {
+		g.Manifests = append(g.Manifests, writeRelease(put, r))
+	}
+	text := g.Text()
+	put(bucket.GenerationName(g.Number), text)
+	put(bucket.CurrentName, bucket.Current{Generation: g.Number, SHA256: sha256.Sum256(text), Epoch: g.Epoch, Publisher: g.Publisher}.Text())
+}
+
+func writeRelease(put func(name string, content []byte), r Release) bucket.Manifest {
 	revision := record.Record{Manifest: r.Manifest, Release: r.Release, Source: "https://releases.example.net", Listed: len(r.Files)}
 	var sums []manifest.Sum
 	for _, name := range slices.Sorted(maps.Keys(r.Files)) {
 		content := []byte(r.Files[name])
 		f := record.File{Path: name, Reference: manifest.Parts{Class: manifest.Data, Release: r.Release, Name: name}.Reference(), Size: int64(len(content)), Object: sha256.Sum256(content)}
-		s.Put(prefix+bucket.ObjectName(f.Object), content)
+		put(bucket.ObjectName(f.Object), content)
 		revision.Files, revision.Bytes = append(revision.Files, f), revision.Bytes+f.Size
 		sums = append(sums, manifest.Sum{Object: f.Object, Path: f.Path})
 	}
 	revision.Revision = manifest.RevisionID(sums)
 	var text bytes.Buffer
-	if err := bucket.WriteRecord(&text, revision); err != nil {
-		s.t.Fatal(err)
-	}
+	_ = bucket.WriteRecord(&text, revision) // a buffer takes everything
 	m := bucket.ManifestOf(revision)
 	described := withMetadata(text.Bytes(), r.Metadata)
-	s.Put(prefix+m.Record(), described)
-	m.Held, m.Described, m.RecordSHA256 = r.Held, r.Metadata != "", sha256.Sum256(described)
+	put(m.Record(), described)
+	m.Held, m.Described, m.RecordSHA256, m.MirroredAt = r.Held, r.Metadata != "", sha256.Sum256(described), r.MirroredAt
 	return m
 }
 
