@@ -21,6 +21,10 @@ type Followers struct {
 	building sync.Once        // of the catalog's first snapshot
 	fleet    *rings.Fleet     // nil without serve
 	audit    *audit.Log
+
+	composing   sync.Mutex       // guards what follows
+	offered     *catalog.Catalog // of generations; the same as catalog with serve
+	generations *generations.Generations
 }
 
 func (f *Followers) open(cfg *config.Config, served *audit.Log) error {
@@ -60,16 +64,26 @@ func (f *Followers) newCatalog(keep time.Duration) *catalog.Catalog {
 	}, keep)
 }
 
-// Generations are what followers see, by their rings. Without serve nobody asks for rings.
-func (f *Followers) Generations() (*generations.Generations, error) {
-	c := f.Catalog()
-	if c == nil {
-		c = f.newCatalog(0)
-		c.Rebuild()
+// Generations are what followers see, by their rings. All that asks shares them, because they
+// are counted together. Without serve nobody asks for rings.
+func (f *Followers) Generations() (all *generations.Generations, err error) {
+	f.composing.Lock()
+	defer f.composing.Unlock()
+	if f.offered == nil {
+		f.offered = f.Catalog()
 	}
-	return offer.Generations(offer.Host{
-		Catalog: c, Mirror: withheld{f.mirror, f.notes}, Records: f.mirror.Records, Store: f.store, Fleet: f.fleet, Orders: f.orders, Version: f.options.Version, Log: f.options.Log,
-	})
+	if f.offered == nil {
+		f.offered = f.newCatalog(0)
+	}
+	if f.catalog == nil {
+		f.offered.Rebuild() // nothing refreshes it
+	}
+	if f.generations == nil {
+		f.generations, err = offer.Generations(offer.Host{
+			Catalog: f.offered, Mirror: withheld{f.mirror, f.notes}, Records: f.mirror.Records, Store: f.store, Fleet: f.fleet, Orders: f.orders, Version: f.options.Version, Log: f.options.Log,
+		})
+	}
+	return f.generations, err
 }
 
 // refresh follows a swap, and a change of what is staged.

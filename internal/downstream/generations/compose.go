@@ -19,10 +19,10 @@ func (g *Generations) lookLocked(name string) (*ring, error) {
 		g.rings[name] = r
 	}
 	now, snapshot := g.cfg.Now(), g.cfg.Catalog.Snapshot()
-	age := now.Sub(r.lookedAt)
-	if r.snapshot == snapshot && age >= 0 && age < lookEvery {
+	if age := now.Sub(r.lookedAt); r.snapshot == snapshot && age >= 0 && age < restAfterLook*r.lookCost {
 		return r, nil
 	}
+	began := time.Now()
 	next, err := g.composeLocked(name, snapshot)
 	if err == nil {
 		err = g.replaceLocked(r, next, now)
@@ -34,6 +34,7 @@ func (g *Generations) lookLocked(name string) (*ring, error) {
 	r.snapshot, r.lookedAt, r.current = snapshot, now, nil
 	g.signLocked(r, now)
 	g.forgetLocked(snapshot)
+	r.lookCost = time.Since(began)
 	return r, nil
 }
 

@@ -83,13 +83,15 @@ type ring struct {
 
 	snapshot *catalog.Snapshot // that newest shows
 	lookedAt time.Time         // whether it does
+	lookCost time.Duration
 }
 
 const (
 	// keptBefore is how many earlier generations a follower finds that is in the middle of one.
 	keptBefore = 3
-	// lookEvery is how long a generation is taken to be right while the catalog stays.
-	lookEvery = time.Second
+	// restAfterLook is how many times as long as a look at what is live took, the generation is
+	// taken to be right while the catalog stays: many followers may poll.
+	restAfterLook = 50
 )
 
 // New returns the generations with what was saved before. An error says that this could not

@@ -101,6 +101,7 @@ func FuzzParseState(f *testing.F) {
 	f.Add("host=db01; id=5f3a9c01; version=1.4.0; release=2026.10; revision=0123456789ab; refused=2026-11; reason=gate; attempts=1")
 	f.Add("id=1;host=2;release=2026.q4")
 	f.Add("id=1;host=2;held=3;holds=2026.Q4-0123456789ab+2026.10-0123456789ab;holds2=2026.11-ba9876543210")
+	f.Add("manifest=a:20b:c3:bc; host=1; id=2")
 	f.Fuzz(func(t *testing.T, header string) {
 		s, err := ParseState(header)
 		if err != nil {

@@ -3,6 +3,10 @@ package serve
 import (
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"syncd/internal/config"
+	"syncd/internal/downstream/rings"
+	"syncd/internal/emulator"
 	"testing"
 )
 
@@ -23,6 +27,47 @@ func BenchmarkSmallQuestions(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				s.ServeHTTP(silent{http.Header{}}, r)
+			}
+		})
+	}
+}
+
+// BenchmarkIdlePoll is a poll that finds no news of 20 manifests: in the mirror's form, and for
+// one manifest in the provider's.
+func BenchmarkIdlePoll(b *testing.B) {
+	e := startProvider(b)
+	var entries []config.Manifest
+	for n := range 20 {
+		name := "m" + strconv.Itoa(n)
+		e.SetManifest(name, "2026.10", emulator.File{Name: name, Content: emulator.Text(name)})
+		entries = append(entries, entry(name))
+	}
+	h := startHost(b, e, entries...)
+	h.sync()
+	texts, err := h.engine.Followers.Generations()
+	must(b, err)
+	s := New(Config{
+		Catalog: h.engine.Followers.Catalog(), Generations: texts, Asker: ByFleet(h.engine.Followers.Fleet()), Order: h.engine.Followers.Order,
+		PublicURL: "http://mirror", IDParam: "id", IDs: idsOf(b, Identity{Name: "host"}),
+	})
+	for _, path := range []string{"/-/mirror/current.json", "/ManifestReleases/m1"} {
+		b.Run(path, func(b *testing.B) {
+			r := httptest.NewRequest("GET", withID(path, followerID), nil)
+			first := httptest.NewRecorder()
+			s.ServeHTTP(first, r)
+			r.Header.Set("If-None-Match", first.Header().Get("ETag"))
+			for n := range entries {
+				r.Header.Add(rings.HeaderState, rings.State{Manifest: "m" + strconv.Itoa(n), Host: "db01", ID: "5f3a9c01", Version: "1.0.0", Release: "2026.10", Revision: "0123456789ab"}.Header())
+				if path != "/-/mirror/current.json" {
+					break
+				}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				w := httptest.NewRecorder()
+				if s.ServeHTTP(w, r); w.Code != http.StatusNotModified {
+					b.Fatal(w.Code)
+				}
 			}
 		})
 	}

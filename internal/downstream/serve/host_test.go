@@ -38,9 +38,23 @@ func startHost(t testing.TB, e *emulator.Emulator, entries ...config.Manifest) *
 	h.cfg.Serve.Listen = "127.0.0.1:0"
 	h.cfg.Serve.PublicURL = h.cfg.Source.URL
 	h.entries(entries...)
-	h.engine, err = engine.Open(h.cfg, engine.Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), Version: "test", AddSecret: func(string) {}})
-	must(t, err)
+	h.open()
 	t.Cleanup(func() { must(t, h.engine.Close()) })
+	return h
+}
+
+func (h *host) open() {
+	h.Helper()
+	var err error
+	h.engine, err = engine.Open(h.cfg, engine.Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), Version: "test", AddSecret: func(string) {}})
+	must(h, err)
+}
+
+// restart ends the engine and opens its data directory again.
+func (h *host) restart() *host {
+	h.Helper()
+	must(h, h.engine.Close())
+	h.open()
 	return h
 }
 
