@@ -3,6 +3,7 @@ package durable
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -35,5 +36,26 @@ func TestATreeInThePlaceOfANewFileStays(t *testing.T) {
 	}
 	if _, err := os.Stat(kept); err != nil {
 		t.Error(err)
+	}
+}
+
+// A file can appear between a look at the name and the rename.
+func TestNewFileReplacesNoFileThatAppearsMeanwhile(t *testing.T) {
+	top := t.TempDir()
+	dir, err := fsops.OpenDir(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	path := filepath.Join(top, "file")
+	err = new(Disk).NewFile(dir, "file", 0o600, func(io.Writer) error { return os.WriteFile(path, []byte("others"), 0o600) })
+	if !errors.Is(err, fs.ErrExist) {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "others" {
+		t.Errorf("the file holds %q, %v", text, err)
+	}
+	if left := names(t, top); len(left) != 1 {
+		t.Errorf("left are %q", left)
 	}
 }

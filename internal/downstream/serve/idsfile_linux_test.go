@@ -57,6 +57,23 @@ func TestRootAddsNoIDToAFileOfRootThatAnotherUserLinkedTo(t *testing.T) {
 	}
 }
 
+// The daemon could not read it any more.
+func TestRootLeavesTheFileOfIDsToItsOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("NOT TESTED: this needs root")
+	}
+	ids := filepath.Join(t.TempDir(), "ids")
+	must(t, os.WriteFile(ids, nil, 0o640))
+	must(t, os.Chown(ids, 23456, 23457))
+	_, err := AddID(ids, "one", "")
+	must(t, err)
+	info, err := os.Lstat(ids)
+	must(t, err)
+	if owner := info.Sys().(*syscall.Stat_t); owner.Uid != 23456 || owner.Gid != 23457 || info.Mode().Perm() != 0o640 {
+		t.Errorf("the file belongs to user %d and group %d, with mode %v", owner.Uid, owner.Gid, info.Mode())
+	}
+}
+
 func TestRootFollowsItsOwnLinksToTheIDs(t *testing.T) {
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")

@@ -338,3 +338,42 @@ func TestClientOfAnotherUserIsNotAnswered(t *testing.T) {
 		t.Errorf("this user's: %v", err)
 	}
 }
+
+// Each connection takes a descriptor of the daemon.
+func TestConnectionsThatSayNothingAreLimited(t *testing.T) {
+	dir := t.TempDir()
+	server, err := NewServer(t.Context(), dir, (&fakeEngine{}).table())
+	must(t, err)
+	taken, gone := make(chan struct{}, 2*maxConnections), make(chan struct{}, 2*maxConnections)
+	server.http.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			taken <- struct{}{}
+		case http.StateClosed:
+			gone <- struct{}{}
+		}
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve() }()
+	var held []net.Conn
+	for range maxConnections + 1 {
+		conn, err := connect(t.Context(), dir)
+		must(t, err)
+		held = append(held, conn)
+	}
+	for range maxConnections {
+		<-taken
+	}
+	select {
+	case <-taken:
+		if len(gone) == 0 { // a place is free again once a silent connection has timed out
+			t.Errorf("more than %d connections are open", maxConnections)
+		}
+	case <-time.After(100 * time.Millisecond):
+	}
+	for _, conn := range held {
+		conn.Close()
+	}
+	server.Stop(t.Context())
+	must(t, <-served)
+}
