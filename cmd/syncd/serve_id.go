@@ -42,7 +42,11 @@ func addIDCommand(a *cli.App) *cobra.Command {
 				}
 			}
 			warnOfRing(a, cfg, ring)
-			id, err := serve.AddID(cfg.Serve.IDsFile, args[0], ring)
+			var id string
+			err = cfg.Changer.Run(func() (err error) {
+				id, err = serve.AddID(cfg.Serve.IDsFile, args[0], ring)
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -110,7 +114,7 @@ func removeIDCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := serve.RemoveID(cfg.Serve.IDsFile, args[0]); err != nil {
+			if err := cfg.Changer.Run(func() error { return serve.RemoveID(cfg.Serve.IDsFile, args[0]) }); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.Stderr, "syncd: note: a running daemon refuses the id after SIGHUP")

@@ -22,17 +22,20 @@ type Changer struct {
 // IsAnother is true unless only root and the user of this process can change the file.
 func (c Changer) IsAnother() bool { return c.Do != nil }
 
+// Run runs work with the permissions of the user, or of this process for nobody.
+func (c Changer) Run(work func() error) error {
+	if c.Do == nil {
+		return work()
+	}
+	return c.Do(work)
+}
+
 // read reads a file that the configuration names.
 func (c Changer) read(path string, limit int64) (data []byte, err error) {
-	read := func() (err error) {
+	err = c.Run(func() (err error) {
 		data, _, err = fsops.ReadRegular(path, limit)
 		return err
-	}
-	if c.Do == nil {
-		err = read()
-	} else {
-		err = c.Do(read)
-	}
+	})
 	return data, err
 }
 

@@ -56,3 +56,18 @@ func TestRootWritesNoExportOfAConfigurationThatAnotherUserCanChange(t *testing.T
 	h.ConfigureWith("")
 	h.Sync(0) // as the user who owns both
 }
+
+// Root could make a file that its programs look at, such as /etc/nologin.
+func TestRootMakesNoFileOfIDsWhereTheChangerOfTheConfigurationCannotWrite(t *testing.T) {
+	t.Parallel()
+	h := e2e.AsRoot(t)
+	ids := h.Path("ids")
+	h.ConfigureWith("serve: {listen: \"127.0.0.1:0\", public_url: \"http://127.0.0.1:9\", ids_file: " + ids + "}")
+	h.Must(os.Chown(h.Path("syncd.yaml"), e2e.OtherUID, e2e.OtherGID))
+	h.Contains("adding an id", h.Expect(1, "serve-id", "add", "one").Stderr, "permission denied")
+	if _, err := os.Lstat(ids); err == nil {
+		t.Error("the file was made")
+	}
+	h.Must(os.Chown(h.Path("syncd.yaml"), 0, 0))
+	h.Expect(0, "serve-id", "add", "one")
+}
