@@ -1,6 +1,7 @@
 package downstream_test
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"syncd/internal/clients/certificate/certificatetest"
+	"syncd/internal/downstream/bucket"
 	"syncd/internal/e2e"
 	"syncd/internal/emulator"
 )
@@ -116,12 +118,17 @@ func TestACacheAsksOnceForAllFollowers(t *testing.T) {
 	if sent < size || sent > size+size/10 {
 		t.Errorf("the upstream sent %.0f bytes for two followers, the files have %d", sent, size)
 	}
+	object := "/-/mirror/" + bucket.ObjectName(sha256.Sum256([]byte("b")))
 	for path, want := range map[string]int{
 		"/Download/Data/2026.10/a.dat?id=" + u.ids[1]: 200,
 		"/Download/Data/2026.10/a.dat?id=guess":       401, // also for what is cached
 		"/Download/Data/2026.10/a.dat":                401,
 		"/Download/Data/2026.10/c.dat?id=" + u.ids[1]: 404, // 403 would make followers doubt their ids
 		"/ManifestReleases/one?id=guess":              401,
+		"/-/mirror/current.json?id=" + u.ids[1]:       200,
+		object + "?id=" + u.ids[1]:                    200,
+		object + "?id=guess":                          401,
+		object + "0?id=" + u.ids[1]:                   404,
 		"/allowed?id=guess":                           403, // no request from outside reaches it
 	} {
 		if got := get(path); got != want {
