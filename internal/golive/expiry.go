@@ -69,10 +69,11 @@ func Served(t *Tree, name string) (record mirror.Record, isServed bool) {
 // downloaded. A gate may have told its day before: fingerprint is that of the expected
 // digests.
 func CheckRelease(t *Tree, name string, release manifest.Release, fingerprint string) error {
-	orders, day := aging{t}.orders(name), t.Targets.Find(name).Expires.Day(release, "")
-	if gone := t.Lifespans.Get(name).Withdrawn; gone != nil && gone.Release == release && gone.Fingerprint == fingerprint {
-		day = expiry.Earlier(day, gone.Expired)
+	orders, facts, told := aging{t}.orders(name), t.Lifespans.Get(name), expiry.Day("")
+	if gone := facts.Withdrawn; gone != nil && gone.Release == release && gone.Fingerprint == fingerprint {
+		told = facts.Told[gone.ID()]
 	}
+	day := t.Targets.Find(name).Expires.Day(release, told)
 	if !t.Present().IsPast(day) || orders.PinForced && orders.Pin == release {
 		return nil
 	}
@@ -162,6 +163,14 @@ func (a *application) noteServed() {
 	for _, record := range a.outcome.Change.Set {
 		if err := a.tree.Lifespans.Served(record.Manifest, record.ID()); err != nil {
 			a.tree.Log.Warn().Err(err).Str("manifest", record.Manifest).Msg("forgetting that the manifest was withdrawn failed; the next release tries again")
+		}
+	}
+	if a.proposal.Withdraws {
+		return
+	}
+	for _, name := range a.outcome.Change.Remove {
+		if err := a.tree.Lifespans.Forget(name); err != nil {
+			a.tree.Log.Warn().Err(err).Str("manifest", name).Msg("what the operator forced of the manifest is not forgotten; the next release tries again")
 		}
 	}
 }

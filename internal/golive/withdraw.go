@@ -105,14 +105,17 @@ func Aging(tree *Tree) (all []outbox.Aging) {
 		day, left := t.day(record), "it is still served"
 		if gone := facts.Withdrawn; !isServed && gone != nil {
 			record = mirror.Record{Manifest: of.Name, Release: gone.Release, Revision: gone.Revision}
-			day, left = gone.Expired, "it is served no more"
+			day, left = of.Expires.Day(gone.Release, facts.Told[gone.ID()]), "it is served no more"
 		}
 		if day == "" || record.Manifest == "" || facts.Forced == record.ID() {
 			continue
 		}
 		a := outbox.Aging{Record: record, Generation: current.Number, Day: string(day), Kind: event.Expired}
 		a.Text = fmt.Sprintf("release %s expired on %s, and %s", record.Release, day, left)
-		if isServed && !now.IsPast(day) {
+		if !isServed && !now.IsPast(day) { // the configuration says otherwise by now
+			continue
+		}
+		if !now.IsPast(day) {
 			if !of.Expires.IsExpiring(day, now) {
 				continue
 			}

@@ -17,6 +17,11 @@ type WithdrawnRevision struct {
 
 // withdrawn says what is missing, and what brings data back.
 func (e explanation) withdrawn() string {
+	if !e.Expired {
+		until := around(" until ", e.Expires, "")
+		return joined(fmt.Sprintf("release %s was withdrawn%s for a lifetime that the configuration has no more", e.Withdrawn.Release, e.when("at", e.Withdrawn.At)),
+			"it may be used"+until+", and the next sync brings it back", e.next())
+	}
 	lastError := e.lastError()
 	if e.Reason == string(refusal.Expired) { // it says the same
 		lastError = ""
@@ -31,7 +36,15 @@ func (e explanation) withdrawn() string {
 		comes = fmt.Sprintf("the configuration wants %s, and another release goes live after a change of that", e.Wanted)
 	}
 	return joined(fmt.Sprintf("release %s expired on %s and was withdrawn%s", e.Withdrawn.Release, e.Expires, e.when("at", e.Withdrawn.At)),
-		fmt.Sprintf("%s, `syncd sync --force %s` brings this one back", comes, e.Name), lastError, e.next())
+		fmt.Sprintf("%s, `syncd sync --force %s` brings this one back", comes, e.Name), e.stagedInstead(), lastError, e.next())
+}
+
+// stagedInstead says what keeps the next data of a withdrawn manifest from going live.
+func (e explanation) stagedInstead() string {
+	if e.Staged == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s is staged and %s", e.Staged.Release, e.goesLive())
 }
 
 // age says how long the served data may be used, "" if there is nothing to say.

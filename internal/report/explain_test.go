@@ -179,7 +179,7 @@ func TestExplainSaysUntilWhenDataMayBeUsed(t *testing.T) {
 		return m
 	}
 	expired := func(change func(*ManifestStatus)) ManifestStatus {
-		m := ManifestStatus{Name: "m", Wanted: "latest", State: StateExpired, Expires: "2026-12-01", Withdrawn: gone}
+		m := ManifestStatus{Name: "m", Wanted: "latest", State: StateExpired, Expires: "2026-12-01", Expired: true, Withdrawn: gone}
 		change(&m)
 		return m
 	}

@@ -98,3 +98,50 @@ func TestARefusedReleaseIsSettledBySkipAndDiscard(t *testing.T) {
 		})
 	}
 }
+
+// An operator writes days instead of months. Correcting that brings back what it took away.
+func TestACorrectedLifetimeBringsBackWhatWasWithdrawn(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t, "m")
+	after := func(span string) {
+		h.Settings.Manifests = []string{"m\n    expires: {after: " + span + "}\n    on_expiry: withdraw"}
+		h.Configure()
+	}
+	h.Month("m", monthsAgo(2), "data")
+	h.Sync(0)
+	after("3d")
+	h.Sync(0)
+	e2e.Same(h, "withdrawn", "expired", agedStatus(h).State)
+	after("12mo")
+	h.Contains("explain", h.Expect(0, "explain", "m").Stdout, "was withdrawn at", "may be used until", "the next sync brings it back")
+	h.Sync(0)
+	e2e.Same(h, "content", "data", h.ServedContent("m"))
+	e2e.Same(h, "state", "in_sync", agedStatus(h).State)
+	h.Proven()
+}
+
+// What --force brought live stays until the next release, and no longer than the manifest.
+func TestAForgottenManifestIsNotServedByForceAgain(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t, "m", "n")
+	const ages = "m\n    expires: {after: 3d}\n    on_expiry: withdraw"
+	manifests := func(names ...string) {
+		h.Settings.Manifests = names
+		h.Configure()
+	}
+	h.Month("m", monthsAgo(2), "m data")
+	h.Month("n", monthsAgo(2), "n data")
+	manifests(ages, "n")
+	h.Sync(1)
+	h.Expect(0, "sync", "--force", "m")
+	e2e.Same(h, "forced", "m data", h.ServedContent("m"))
+	manifests("n")
+	h.Expect(0, "forget", "m")
+	manifests("m", "n")
+	h.Sync(0)
+	e2e.Same(h, "without a lifetime", "m data", h.ServedContent("m"))
+	manifests(ages, "n")
+	h.Syncd("sync")
+	e2e.Same(h, "state", "expired", agedStatus(h).State)
+	h.Proven()
+}

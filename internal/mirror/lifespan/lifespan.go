@@ -40,10 +40,13 @@ type Withdrawn struct {
 	Release     manifest.Release `json:"release"`
 	Revision    string           `json:"revision"`
 	Fingerprint string           `json:"fingerprint"` // of its expected digests
-	Expired     expiry.Day       `json:"expired"`
+	Expired     expiry.Day       `json:"expired"`     // by the configuration of that time, which may be another one now
 	At          time.Time        `json:"at"`
 	Orders      record.Orders    `json:"orders,omitzero"`
 }
+
+// ID names the revision.
+func (w Withdrawn) ID() string { return string(w.Release) + "-" + w.Revision }
 
 // Register is the facts of a data directory. Safe for concurrent use.
 type Register struct {
@@ -167,6 +170,16 @@ func (r *Register) Served(name, id string) error {
 		if f.Forced != id {
 			f.Forced = ""
 		}
+		return changes
+	})
+}
+
+// Forget forgets what the operator allowed for a manifest that left. The days that gates told
+// stay.
+func (r *Register) Forget(name string) error {
+	return r.change(name, func(f *Facts) bool {
+		changes := f.Withdrawn != nil || f.Forced != ""
+		f.Withdrawn, f.Forced = nil, ""
 		return changes
 	})
 }

@@ -21,7 +21,8 @@ type Age struct {
 // AgeOf is the age of what is served of a manifest, or was withdrawn.
 func AgeOf(rule expiry.Rule, served mirror.Record, facts lifespan.Facts, now expiry.Present) Age {
 	if gone := facts.Withdrawn; served.Manifest == "" && gone != nil {
-		return Age{Day: gone.Expired, IsExpired: true, Withdrawn: gone}
+		day := rule.Day(gone.Release, facts.Told[gone.ID()])
+		return Age{Day: day, IsExpired: now.IsPast(day), Withdrawn: gone}
 	}
 	if served.Manifest == "" {
 		return Age{}
