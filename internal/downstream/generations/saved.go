@@ -21,7 +21,7 @@ func (g *Generations) load() error {
 			Number int `json:"generation"`
 		}
 		if json.Unmarshal(value, &s) != nil || json.Unmarshal([]byte(s.Text), &named) != nil {
-			return nil
+			return nil //nolint:nilerr // it is of another version of syncd
 		}
 		if named.Number > 0 && named.Number < furthest {
 			g.last = max(g.last, named.Number)

@@ -23,8 +23,10 @@ type Releases struct {
 	Orders  *orders.Orders
 }
 
+// Manifests returns the names of all entries.
 func (p Releases) Manifests() []string { return p.Catalog.Snapshot().Names() }
 
+// Served returns the revisions of an entry that lists may show.
 func (p Releases) Served(name string) (string, []rings.Served) {
 	var revisions []rings.Served
 	for _, r := range p.Catalog.Snapshot().Listed(name) {
@@ -33,13 +35,16 @@ func (p Releases) Served(name string) (string, []rings.Served) {
 	return name, revisions
 }
 
+// Destroyed returns the revisions that were destroyed here, by manifest.
 func (p Releases) Destroyed() map[string][]destruction.Gone { return p.Orders.Gone() }
 
 // Now is Releases of what `current` shows, when no engine is running.
 type Now struct{ Mirror *mirror.Mirror }
 
+// Manifests returns the names of all that is served.
 func (c Now) Manifests() []string { return c.Mirror.Current().Names() }
 
+// Served returns the served revision of an entry.
 func (c Now) Served(name string) (string, []rings.Served) {
 	record, served := c.Mirror.Current().Records[name]
 	if !served {
@@ -48,4 +53,5 @@ func (c Now) Served(name string) (string, []rings.Served) {
 	return name, []rings.Served{{Version: rings.Version{Release: record.Release, Revision: record.Revision}, LiveAt: record.PublishedAt}}
 }
 
+// Destroyed returns the revisions that were destroyed here, by manifest.
 func (c Now) Destroyed() map[string][]destruction.Gone { return orders.Gone(c.Mirror) }
