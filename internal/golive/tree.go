@@ -167,6 +167,14 @@ func New(cfg Config, d *Directory) *Tree {
 	return t
 }
 
+// From returns the tree of a sync from another source than the configured one. Everything
+// else is the same.
+func (t *Tree) From(source string) *Tree {
+	other := *t
+	other.Source = source
+	return &other
+}
+
 // Disk makes changes of the data directory outside of Mirror.
 func (cfg Config) Disk() *durable.Disk {
 	return &durable.Disk{Warn: func(text string) { cfg.Log.Warn().Msg(text) }}

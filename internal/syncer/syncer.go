@@ -56,7 +56,18 @@ type Syncer struct {
 // New returns a Syncer with a Tree of the same configuration, which is in force from now on.
 // The Syncer reports its progress to progress.
 func New(cfg Config, progress *progress.Tracker) *Syncer {
-	tree := golive.New(cfg.Config, cfg.Directory)
+	return newSyncer(cfg, golive.New(cfg.Config, cfg.Directory), progress)
+}
+
+// From returns a Syncer that gets everything from a follower's source that is not the
+// configured one. url is that of the source, as records show it.
+func (s *Syncer) From(bucket source.Bucket, files download.Fetcher, url string) *Syncer {
+	cfg, tree := s.cfg, s.tree.From(url)
+	cfg.Config, cfg.Provider, cfg.Bucket, cfg.Fetcher = tree.Config, nil, bucket, files
+	return newSyncer(cfg, tree, s.progress)
+}
+
+func newSyncer(cfg Config, tree *golive.Tree, progress *progress.Tracker) *Syncer {
 	downloads := &download.Downloader{
 		Pool: &cfg.Shared.downloads, Fetcher: cfg.Fetcher, Free: cfg.Mirror.Free,
 		Metrics: cfg.Metrics, Progress: progress, Transfers: cfg.Transfers,

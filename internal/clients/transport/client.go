@@ -54,6 +54,7 @@ type Config struct {
 	Trace             func(sent bool, head string)  // of each request that is sent and each response: its first line and headers, without secrets; nil for nobody
 	Sign              func(*http.Request) error     // adds headers that prove who asks, to each request to the origin of Base; nil for none
 	Dated             func(time.Time)               // of the Date header of each answer of the origin of Base that no cache kept; nil for nobody
+	Carrier           http.RoundTripper             // answers requests to the scheme of Base in place of the network; nil for the network
 	Report            bool                          // sends the State of requests to the origin of Base once that says it is a syncd
 }
 

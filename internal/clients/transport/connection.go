@@ -13,7 +13,7 @@ import (
 
 // newTransport returns a transport for HTTP/1.1.
 func (c *Client) newTransport() *http.Transport {
-	return &http.Transport{
+	rt := &http.Transport{
 		Proxy:                  c.proxyFor,
 		OnProxyConnectResponse: checkProxy,
 		DialContext:            c.dial,
@@ -25,6 +25,10 @@ func (c *Client) newTransport() *http.Transport {
 		MaxResponseHeaderBytes: maxHeader,
 		ReadBufferSize:         readBuffer,
 	}
+	if c.cfg.Carrier != nil {
+		rt.RegisterProtocol(c.cfg.Base.Scheme, c.cfg.Carrier)
+	}
+	return rt
 }
 
 func (c *Client) newTLSConfig() *tls.Config {
