@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"syncd/internal/downstream/bucket"
-	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 )
 
@@ -29,7 +28,7 @@ func TestABundleIsReadAsItWasWritten(t *testing.T) {
 		}
 		files := filesOf(volumes)
 		slices.Reverse(files) // any order
-		for _, how := range []Read{Layout, Whole} {
+		for _, how := range []Reading{Texts, Whole} {
 			b, err := Open(t.Context(), files, how)
 			if err != nil {
 				t.Fatalf("limit %d: %v", limit, err)
@@ -163,13 +162,13 @@ func TestEachCutVolumeIsRefused(t *testing.T) {
 		for at := 0; at < len(v); at += 97 {
 			spoiled := slices.Clone(volumes)
 			spoiled[i] = v[:at]
-			if _, err := Open(t.Context(), filesOf(spoiled), Layout); refusal.ReasonOf(err) == "" || !strings.Contains(err.Error(), VolumeName("bundle", i+1)) {
+			if _, err := Open(t.Context(), filesOf(spoiled), Texts); refusal.ReasonOf(err) == "" || !strings.Contains(err.Error(), VolumeName("bundle", i+1)) {
 				t.Fatalf("volume %d cut at %d: %v", i+1, at, err)
 			}
 		}
 		spoiled := slices.Clone(volumes)
 		spoiled[i] = append(slices.Clone(v), 0)
-		if _, err := Open(t.Context(), filesOf(spoiled), Layout); refusal.ReasonOf(err) == "" {
+		if _, err := Open(t.Context(), filesOf(spoiled), Texts); refusal.ReasonOf(err) == "" {
 			t.Errorf("volume %d with a byte more was read", i+1)
 		}
 	}
@@ -206,7 +205,7 @@ func TestWrongVolumesAreRefusedByName(t *testing.T) {
 func TestVolumesOfAnotherSizeBelongToAnotherBundle(t *testing.T) {
 	_, members := sample(t, 7, two()...)
 	small, large := filesOf(written(t, members, MinVolume)), filesOf(written(t, members, 16<<10))
-	if _, err := Open(t.Context(), slices.Concat(large[:1], small[1:]), Layout); err == nil || !strings.Contains(err.Error(), "another bundle") {
+	if _, err := Open(t.Context(), slices.Concat(large[:1], small[1:]), Texts); err == nil || !strings.Contains(err.Error(), "another bundle") {
 		t.Error(err)
 	}
 }
@@ -215,7 +214,7 @@ func TestAMemberThatChangedMeanwhileIsNotWritten(t *testing.T) {
 	for name, text := range map[string]string{"other bytes": "bb", "cut": "a", "empty": ""} {
 		_, members := sample(t, 7, release{"dq_one", map[string]string{"a": "aa"}})
 		members[len(members)-1].Open = memberOf("", text).Open
-		p, err := NewPlan(members, 0, manifest.ObjectID{})
+		p, err := NewPlan(members, Layout{Generation: 7})
 		if err != nil {
 			t.Fatal(err)
 		}

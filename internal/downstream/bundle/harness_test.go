@@ -79,7 +79,7 @@ func two() []release {
 // written returns the volumes of a bundle.
 func written(t testing.TB, members []Member, limit int64) (volumes [][]byte) {
 	t.Helper()
-	p, err := NewPlan(members, limit, manifest.ObjectID{})
+	p, err := NewPlan(members, Layout{Generation: numberOf(members), Limit: limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,4 +104,10 @@ func filesOf(volumes [][]byte) (files []File) {
 		files = append(files, File{VolumeName("bundle", i+1), int64(len(v)), bytes.NewReader(v)})
 	}
 	return files
+}
+
+// numberOf is the number of the generation among members.
+func numberOf(members []Member) int {
+	number, _ := bucket.ParseGenerationName(members[1].Name)
+	return number
 }

@@ -45,8 +45,9 @@ type head struct {
 	ID      manifest.ObjectID `json:"id"` // of the bundle, see identity
 	Volume  int               `json:"volume"`
 	Volumes int               `json:"volumes"`
-	Bytes   int64             `json:"bytes"`          // of this volume
-	Limit   int64             `json:"limit"`          // of each volume; 0 for one volume of any size
+	Bytes   int64             `json:"bytes"` // of this volume
+	Limit   int64             `json:"limit"` // of each volume; 0 for one volume of any size
+	Number  int               `json:"generation"`
 	Since   manifest.ObjectID `json:"since,omitzero"` // of the receipt whose contents are left out
 }
 

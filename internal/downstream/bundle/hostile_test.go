@@ -42,7 +42,7 @@ func forged(t testing.TB, members []Member, raw func(*tar.Writer)) []File {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	h := head{ID: id.of(members[0].SHA256), Volume: 1, Volumes: 1, Bytes: headSize + int64(body.Len())}
+	h := head{ID: id.of(members[0].SHA256), Volume: 1, Volumes: 1, Number: 7, Bytes: headSize + int64(body.Len())}
 	whole := append(h.bytes(), body.Bytes()...)
 	return []File{{"hostile.tar", int64(len(whole)), bytes.NewReader(whole)}}
 }
@@ -91,7 +91,7 @@ func TestOtherKindsOfMembersAreRefused(t *testing.T) {
 				t.Fatal(row, err)
 			}
 		})
-		for _, how := range []Read{Layout, Whole} {
+		for _, how := range []Reading{Texts, Whole} {
 			if _, err := Open(t.Context(), files, how); refusal.ReasonOf(err) == "" || !strings.Contains(err.Error(), "hostile.tar") || len(err.Error()) > 800 {
 				t.Errorf("%s: %v", row, err)
 			}
@@ -113,9 +113,9 @@ func TestSizesThatLieAreRefused(t *testing.T) {
 		v.Write(header(bucket.ObjectName(sha256.Sum256([]byte("x"))), size))
 		v.Write(make([]byte, trailer))
 		id := newIdentity(0, manifest.ObjectID{})
-		h := head{ID: id.of(members[0].SHA256), Volume: 1, Volumes: 1, Bytes: headSize + int64(v.Len())}
+		h := head{ID: id.of(members[0].SHA256), Volume: 1, Volumes: 1, Number: 7, Bytes: headSize + int64(v.Len())}
 		whole := append(h.bytes(), v.Bytes()...)
-		for _, how := range []Read{Layout, Whole} {
+		for _, how := range []Reading{Texts, Whole} {
 			if _, err := Open(t.Context(), []File{{"hostile.tar", int64(len(whole)), bytes.NewReader(whole)}}, how); refusal.ReasonOf(err) == "" {
 				t.Errorf("%d bytes: %v", size, err)
 			}
@@ -144,7 +144,7 @@ func TestMembersThatLieAreRefused(t *testing.T) {
 		"record twice":     func(m []Member) []Member { return slices.Insert(m, 2, m[2]) },
 	} {
 		_, members := sample(t, 7, two()...)
-		for _, how := range []Read{Layout, Whole} {
+		for _, how := range []Reading{Texts, Whole} {
 			if _, err := Open(t.Context(), forged(t, spoil(slices.Clone(members)), nil), how); refusal.ReasonOf(err) == "" {
 				t.Errorf("%s: %v", row, err)
 			}
@@ -157,7 +157,7 @@ func TestRecordsWithoutADigestAreRefused(t *testing.T) {
 	g.Manifests[0].RecordSHA256 = manifest.ObjectID{}
 	current := bucket.Current{Generation: 7, SHA256: sha256.Sum256(g.Text()), Publisher: "host-1"}
 	members[0], members[1] = memberOf(bucket.CurrentName, string(current.Text())), memberOf(bucket.GenerationName(7), string(g.Text()))
-	if _, err := Open(t.Context(), forged(t, members, nil), Layout); err == nil || !strings.Contains(err.Error(), "by its digest") {
+	if _, err := Open(t.Context(), forged(t, members, nil), Texts); err == nil || !strings.Contains(err.Error(), "by its digest") {
 		t.Error(err)
 	}
 }

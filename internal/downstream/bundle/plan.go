@@ -24,8 +24,14 @@ type Plan struct {
 	members []Member
 	volumes [][]piece
 	id      manifest.ObjectID
-	limit   int64
-	since   manifest.ObjectID
+	Layout
+}
+
+// Layout says how a bundle is laid out.
+type Layout struct {
+	Generation int               // that current.json names
+	Limit      int64             // of each volume in bytes; 0 for one volume
+	Since      manifest.ObjectID // digest of the receipt whose contents are left out; zero for none
 }
 
 // piece is what a volume has of a member.
@@ -38,29 +44,27 @@ type piece struct {
 
 func (p piece) bytes() int64 { return int64(len(header(p.name, p.size))) + p.size + padding(p.size) }
 
-// NewPlan plans a bundle of members, which are in order, the first being current.json. No
-// volume gets more bytes than limit; 0 is for one volume. since is the digest of the receipt
-// whose contents are left out, zero for none.
-func NewPlan(members []Member, limit int64, since manifest.ObjectID) (*Plan, error) {
-	if limit != 0 && limit < MinVolume {
-		return nil, fmt.Errorf("a volume of %d bytes is too small: the smallest is %d", limit, MinVolume)
+// NewPlan plans a bundle of members, which are in order, the first being current.json.
+func NewPlan(members []Member, how Layout) (*Plan, error) {
+	if how.Limit != 0 && how.Limit < MinVolume {
+		return nil, fmt.Errorf("a volume of %d bytes is too small: the smallest is %d", how.Limit, MinVolume)
 	}
-	p := &Plan{members: members, limit: limit, since: since}
-	id := newIdentity(limit, since)
+	p := &Plan{members: members, Layout: how}
+	id := newIdentity(how.Limit, how.Since)
 	for _, m := range members {
 		id.member(m.Name, m.Size)
 	}
 	p.id = id.of(members[0].SHA256)
 	p.cut()
 	if len(p.volumes) > maxVolumes {
-		return nil, fmt.Errorf("%d volumes of %d bytes are too many: make them larger", len(p.volumes), limit)
+		return nil, fmt.Errorf("%d volumes of %d bytes are too many: make them larger", len(p.volumes), how.Limit)
 	}
 	return p, nil
 }
 
 // cut lays the members into volumes. A member is cut only where a volume ends.
 func (p *Plan) cut() {
-	l := &layout{plan: p, used: overhead}
+	l := &cutter{plan: p, used: overhead}
 	for i, m := range p.members {
 		whole := piece{member: i, name: m.Name, size: m.Size}
 		if !l.fits(whole) && (m.Size == 0 || l.room(partName(m.Name, 1)) < block) {
@@ -83,26 +87,26 @@ func (p *Plan) cut() {
 	l.next()
 }
 
-// layout is the volume that Plan.cut fills.
-type layout struct {
+// cutter has the volume that Plan.cut fills.
+type cutter struct {
 	plan   *Plan
 	volume []piece
 	used   int64 // bytes
 }
 
-func (l *layout) fits(p piece) bool {
-	return l.plan.limit == 0 || l.used+p.bytes() <= l.plan.limit
+func (l *cutter) fits(p piece) bool {
+	return l.plan.Limit == 0 || l.used+p.bytes() <= l.plan.Limit
 }
 
 // room is how many bytes of a part with a name fit.
-func (l *layout) room(name string) int64 {
-	room := l.plan.limit - l.used - int64(len(header(name, l.plan.limit)))
+func (l *cutter) room(name string) int64 {
+	room := l.plan.Limit - l.used - int64(len(header(name, l.plan.Limit)))
 	return room - room&(block-1)
 }
 
-func (l *layout) add(p piece) { l.volume, l.used = append(l.volume, p), l.used+p.bytes() }
+func (l *cutter) add(p piece) { l.volume, l.used = append(l.volume, p), l.used+p.bytes() }
 
-func (l *layout) next() {
+func (l *cutter) next() {
 	l.plan.volumes = append(l.plan.volumes, l.volume)
 	l.volume, l.used = nil, overhead
 }
@@ -159,7 +163,7 @@ func (w *writer) close() {
 }
 
 func (w *writer) volume(to io.Writer, i int) error {
-	h := head{ID: w.plan.id, Volume: i + 1, Volumes: len(w.plan.volumes), Bytes: w.plan.size(i), Limit: w.plan.limit, Since: w.plan.since}
+	h := head{ID: w.plan.id, Volume: i + 1, Volumes: len(w.plan.volumes), Bytes: w.plan.size(i), Limit: w.plan.Limit, Number: w.plan.Generation, Since: w.plan.Since}
 	if _, err := to.Write(h.bytes()); err != nil {
 		return err
 	}

@@ -97,18 +97,18 @@ type content struct {
 	rest  located // parts in further volumes
 }
 
-// Read is how far Open reads.
-type Read bool
+// Reading is how far Open reads.
+type Reading bool
 
-// Open reads the layout and the texts only, or also all contents.
+// Open reads the texts and where contents lie, or also all contents.
 const (
-	Layout Read = false
-	Whole  Read = true
+	Texts Reading = false
+	Whole Reading = true
 )
 
 // Open checks the volumes of a bundle, which come in any order, and finds its members. With
 // Whole it proves each byte. Its errors name the file, and are refusals.
-func Open(ctx context.Context, files []File, how Read) (*Bundle, error) {
+func Open(ctx context.Context, files []File, how Reading) (*Bundle, error) {
 	heads, err := readHeads(files)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func Open(ctx context.Context, files []File, how Read) (*Bundle, error) {
 	for _, h := range heads {
 		b.Volumes = append(b.Volumes, h.file)
 	}
-	s := &scan{bundle: b, ctx: ctx, how: how, identity: newIdentity(heads[0].Limit, heads[0].Since)}
+	s := &scan{bundle: b, ctx: ctx, how: how, identity: newIdentity(heads[0].Limit, heads[0].Since), number: heads[0].Number}
 	for i, h := range heads {
 		if err := s.volume(i); err != nil {
 			return nil, refuse(h.file, err)
@@ -158,7 +158,7 @@ func readHeads(files []File) ([]volumeHead, error) {
 	slices.SortStableFunc(heads, func(a, b volumeHead) int { return a.Volume - b.Volume })
 	for i, h := range heads {
 		switch before := heads[max(0, i-1)]; {
-		case h.ID != first.ID || h.Volumes != first.Volumes || h.Limit != first.Limit || h.Since != first.Since:
+		case h.ID != first.ID || h.Volumes != first.Volumes || h.Limit != first.Limit || h.Since != first.Since || h.Number != first.Number:
 			return nil, refuse(h.file, fmt.Errorf("it belongs to another bundle than %s", first.file.Name))
 		case i > 0 && h.Volume == before.Volume:
 			return nil, refuse(h.file, fmt.Errorf("it is volume %d of %d, as is %s", h.Volume, h.Volumes, before.file.Name))
@@ -211,8 +211,9 @@ func readHead(f File) (head, error) {
 type scan struct {
 	bundle   *Bundle
 	ctx      context.Context //nolint:containedctx // of one call of Open
-	how      Read
+	how      Reading
 	identity identity
+	number   int // of the generation, as the heads say
 
 	index  int // of the volume
 	from   *position
@@ -412,7 +413,7 @@ func (s *scan) begin(name string) error {
 // read reads the bytes of a member. Those of contents are skipped unless all is read.
 func (s *scan) read(size int64) error {
 	to := s.digest
-	if s.kind == isContent && s.how == Layout {
+	if s.kind == isContent && s.how == Texts {
 		to = nil
 	}
 	if to == nil {
@@ -527,8 +528,22 @@ func (s *scan) end() error {
 			return fmt.Errorf("%s is there twice", bucket.ObjectName(b.contents[i].id))
 		}
 	}
-	if s.identity.of(b.current) != b.ID {
+	if s.identity.of(b.current) != b.ID || s.number != b.Generation.Number {
 		return errors.New("it has other members than its head says")
 	}
 	return nil
+}
+
+// IDOf is the bundle to which a file belongs. It is zero for another file.
+func IDOf(path string) (manifest.ObjectID, error) {
+	files, closeFile, err := OpenFiles([]string{path})
+	if err != nil {
+		return manifest.ObjectID{}, err
+	}
+	defer closeFile()
+	h, err := readHead(files[0])
+	if err != nil {
+		return manifest.ObjectID{}, err
+	}
+	return h.ID, nil
 }
