@@ -40,7 +40,7 @@ var floors = [][]string{
 // the package of the wing's own folder. A room imports only rooms of its wing that stand
 // further to the right. Folders below a room's folder belong to the room.
 var rooms = map[string][]string{
-	"cmd/syncd":  {".", "browse call changes complete demo destroy setup trust", "cli gctune"},
+	"cmd/syncd":  {".", "browse bundle call changes complete demo destroy setup trust", "cli gctune"},
 	"changes":    {".", "spill"},
 	"clients":    {"autocomplete batch contribution listing property releases reversegeo", "service", "transport", "certificate origin signature wire"},
 	"config":     {"migration", ".", "value", "document"},
@@ -50,7 +50,7 @@ var rooms = map[string][]string{
 	"e2e":        {"commands crash daemon doctor downstream files golive sync", "."},
 	"downstream": {"bundle follower publisher serve", "believer generations", "catalog keyfile objectstore", "bucket rings trust"},
 	"emulator":   {".", "autocomplete contribution listing property reversegeo testclient", "releases service", "catalogue gazetteer wire"},
-	"engine":     {".", "offer", "operation orders upload"},
+	"engine":     {".", "bundles offer", "operation orders upload"},
 	"golive":     {"destroyer prover", "rollback", ".", "exporter gate probe room rows"},
 	"httpserver": {".", "accounts"},
 	"hooks":      {". outbox", "event"},

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"syncd/cmd/syncd/browse"
+	"syncd/cmd/syncd/bundle"
 	"syncd/cmd/syncd/call"
 	"syncd/cmd/syncd/changes"
 	"syncd/cmd/syncd/cli"
@@ -88,7 +89,7 @@ func newRoot(a *cli.App) *cobra.Command {
 	for _, command := range []func(*cli.App) *cobra.Command{
 		syncCommand, statusCommand, explainCommand, historyCommand, verifyCommand, rollbackCommand, probeCommand,
 		activateCommand, pinCommand, unpinCommand, holdCommand, skipCommand, forgetCommand, destroy.Command, destroy.ListCommand, publishCommand, adoptCommand,
-		lockCommand, deliveriesCommand, servedCommand, fleetCommand, serveCommand, trust.Command,
+		lockCommand, deliveriesCommand, servedCommand, fleetCommand, serveCommand, bundle.Command, trust.Command,
 		browse.ReleasesCommand, browse.ManifestsCommand, browse.FilesCommand, changes.Command, mapCommand, getCommand, call.Command,
 		emulatorCommand, demo.Command, configCommand, versionCommand, healthcheckCommand,
 	} {

@@ -21,6 +21,8 @@ import (
 // withoutJSON are the commands that print no facts, or print them in a form of their own.
 var withoutJSON = map[string]string{
 	"syncd":                     "is its help",
+	"syncd bundle":              "is the help of those below",
+	"syncd bundle receipt":      "writes a receipt, a text of its own",
 	"syncd call":                "prints the service's answer, which is JSON",
 	"syncd completion":          "is the help of those below",
 	"syncd config":              "is the help of those below",

@@ -50,6 +50,7 @@ type connection struct {
 	files    fetcher.Source
 	close    func()
 	denials  *denials
+	believes *believer.Believer // nil without a trust file; bundles have it, too
 }
 
 // Configure puts cfg in force for all work that starts from now on. After an error
@@ -145,7 +146,7 @@ func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error)
 			return nil, "", err
 		}
 		client.Believe(believes)
-		return &connection{bucket: client, files: client, close: client.Close, denials: denials}, id, nil
+		return &connection{bucket: client, files: client, close: client.Close, denials: denials, believes: believes}, id, nil
 	}
 	client := follower.NewUpstream(carrier)
 	return &connection{provider: client, bucket: client.Mirror, files: client, close: client.Close, denials: denials}, id, nil

@@ -31,6 +31,8 @@ func (e *Engine) newOperations() *operation.Table {
 		operation.Forget.By(working(e, uploading(e, onTree(golive.Forget)))),
 		operation.Destroy.By(working(e, e.Destruction.command)),
 		operation.Repair.By(working(e, onSyncer((*syncer.Syncer).Repair))),
+		operation.Import.By(traced(e, "import", e.importBundle)),
+		operation.Bundle.By(e.bundle),
 		operation.Adopt.By(working(e, onSyncer((*syncer.Syncer).Adopt))),
 		operation.Upload.By(working(e, func(ctx context.Context, _ *active, req request.Upload) (report.Upload, error) {
 			return e.uploads.Now(ctx, req)

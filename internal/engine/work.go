@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"syncd/internal/engine/bundles"
 	"syncd/internal/host/claims"
 	"syncd/internal/metrics/tracing"
 	"syncd/internal/mirror/export"
@@ -28,10 +29,15 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 			return report.Sync{}, fmt.Errorf("--take-over: view %q has no export in the configuration of the running syncd: send it SIGHUP (`systemctl reload syncd`) if the file has one", view)
 		}
 	}
-	parts := &parts{names: names}
+	return e.syncFrom(ctx, req, &parts{names: names})
+}
+
+// syncFrom is sync for manifests that are known, from their source.
+func (e *Engine) syncFrom(ctx context.Context, req request.Sync, parts *parts) (result report.Sync, err error) {
+	names := parts.names
 	err = e.work(ctx, func() error {
 		if req.DryRun { // it changes nothing, so it needs no claim
-			parts.add(e.syncNow(ctx, req, names))
+			parts.add(e.syncNow(ctx, req, names, parts.source))
 			return parts.err
 		}
 		before := e.begin()
@@ -69,7 +75,7 @@ func (e *Engine) syncAll(ctx context.Context, req request.Sync, names []string, 
 		}
 		claimed := claim.Keys()
 		waiting = slices.DeleteFunc(slices.Clone(waiting), func(name string) bool { return slices.Contains(claimed, name) })
-		parts.group.Go(func() { parts.add(e.syncClaimed(ctx, req, claim)) })
+		parts.group.Go(func() { parts.add(e.syncClaimed(ctx, req, claim, parts.source)) })
 	}
 	parts.group.Wait()
 }
@@ -91,7 +97,7 @@ func (e *Engine) namesOf(req request.Sync) ([]string, error) {
 
 // syncClaimed does one sync of the claimed manifests with the configuration in force.
 // Each manifest is free again once its outcome is recorded.
-func (e *Engine) syncClaimed(ctx context.Context, req request.Sync, claim *claims.Claim) (report.Sync, error) {
+func (e *Engine) syncClaimed(ctx context.Context, req request.Sync, claim *claims.Claim, from *bundles.Source) (report.Sync, error) {
 	defer claim.Close()
 	finished := req.Finished
 	req.Finished = func(name string) {
@@ -100,23 +106,28 @@ func (e *Engine) syncClaimed(ctx context.Context, req request.Sync, claim *claim
 			finished(name)
 		}
 	}
-	return e.syncNow(ctx, req, claim.Keys())
+	return e.syncNow(ctx, req, claim.Keys(), from)
 }
 
-func (e *Engine) syncNow(ctx context.Context, req request.Sync, names []string) (report.Sync, error) {
+// syncNow syncs from a bundle, or from the configured source if that is nil.
+func (e *Engine) syncNow(ctx context.Context, req request.Sync, names []string, from *bundles.Source) (report.Sync, error) {
 	if err := e.mayChange(); err != nil {
 		return report.Sync{}, err
 	}
 	req.Manifests, req.SkipUnknown = names, true
 	active := e.begin()
 	defer e.finish(active)
+	if from != nil {
+		return e.carried(active, from).Sync(ctx, req)
+	}
 	return active.syncer.Sync(ctx, req)
 }
 
 // parts are the syncs that serve one request.
 type parts struct {
-	names []string // of the request, in the order of the result
-	group sync.WaitGroup
+	names  []string        // of the request, in the order of the result
+	source *bundles.Source // nil for the configured one
+	group  sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	results []report.Sync

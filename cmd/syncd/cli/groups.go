@@ -20,7 +20,7 @@ func Groups() []Group {
 		{"Decide what is served", []string{"activate", "pin", "unpin", "hold", "skip", "forget", "destroy"}},
 		{"Get from the provider", []string{"releases", "get", "call"}},
 		{"Look closer", []string{"changes", "probe", "readers", "served", "destroyed", "deliveries", "healthcheck"}},
-		{"Serve other hosts", []string{"lock", "serve-id", "fleet", "publish", "trust"}},
+		{"Serve other hosts", []string{"lock", "serve-id", "fleet", "publish", "bundle", "trust"}},
 		{"Move in", []string{"setup", "adopt", "map"}},
 		{"Try", []string{"demo", "emulator"}},
 		{"Run", []string{"run", "version", "completion", "help"}},

@@ -91,6 +91,9 @@ func (r *Writer) WriteData(p []byte) error {
 	return err
 }
 
+// Plain writes bytes as they are, such as a bundle, which holds no secret.
+func (r *Writer) Plain() io.Writer { return r.w }
+
 // IsTerminal is true if a person reads along.
 func (r *Writer) IsTerminal() bool { return terminal.Is(r.w) }
 

@@ -42,6 +42,8 @@ var (
 	Upload           = Work[request.Upload, report.Upload]{task("/publish", maxRequest)}
 	Repair           = Work[request.Verify, report.Verification]{task("/repair", maxRequest)}
 	Adopt            = Work[request.Adopt, report.Adoption]{task("/adopt", maxRequest)}
+	Import           = Work[request.Import, report.Sync]{task("/import", maxRequest)}
+	Bundle           = Work[request.Bundle, report.BundleTexts]{task("/bundle", maxRequest)}
 	ChangeDeliveries = Work[request.Deliveries, report.Deliveries]{task("/deliveries", maxRequest)}
 	Fleet            = Work[request.Fleet, report.FleetPage]{task("/fleet", maxRequest)} // a part of the followers
 	ServeRelease     = Work[request.ServeRelease, []report.Stop]{task("/serve-release", maxRequest)}

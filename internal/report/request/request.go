@@ -40,6 +40,7 @@ const (
 	TriggerRollback = "rollback"
 	TriggerRepair   = "repair"
 	TriggerAdopt    = "adopt"
+	TriggerImport   = "import" // a bundle, by command
 	TriggerForget   = "forget"
 	TriggerActivate = "activate"
 	TriggerDiscard  = "discard"
@@ -127,6 +128,17 @@ type Adopt struct {
 	Move      bool     `json:"move,omitempty"`      // take the files out of the folder
 	Force     bool     `json:"force,omitempty"`     // also for a release that has expired
 }
+
+// Import asks to take what a bundle has.
+type Import struct {
+	Files    []string `json:"files"`              // absolute, in any order
+	Unsigned bool     `json:"unsigned,omitempty"` // believe it without a signature
+	Force    bool     `json:"force,omitempty"`    // as of Sync; also a bundle that is older, or of another publisher
+	DryRun   bool     `json:"dry_run,omitempty"`
+}
+
+// Bundle asks for the texts of a bundle of what is live.
+type Bundle struct{}
 
 // Deliveries asks to try deliveries again, or to drop them.
 type Deliveries struct {

@@ -1,0 +1,349 @@
+package bundle
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"syncd/cmd/syncd/cli"
+	"syncd/internal/config"
+	"syncd/internal/disk/durable"
+	"syncd/internal/disk/fsops"
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/bundle"
+	"syncd/internal/engine/operation"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
+	"syncd/internal/report"
+	"syncd/internal/report/request"
+)
+
+// leastVolume is the smallest volume that the command makes.
+const leastVolume = 1 << 20
+
+// Exported is what an export made, as JSON prints it.
+type Exported struct {
+	ID         manifest.ObjectID `json:"id"`
+	Generation int               `json:"generation"`
+	Manifests  []string          `json:"manifests"`
+	Contents   int               `json:"contents"`
+	Bytes      int64             `json:"bytes"` // of all files
+	Files      []string          `json:"files"`
+}
+
+// export is one export.
+type export struct {
+	app    *cli.App
+	target string
+	names  []string // empty for all
+	since  string
+	volume string
+	isCut  bool // into volumes
+	limit  int64
+}
+
+func exportCommand(a *cli.App) *cobra.Command {
+	e := export{app: a}
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "export DIR|FILE|- [MANIFEST...]", Short: "Write what is served into a bundle", Args: cli.Arguments(1, -1),
+		Long: `Write what is served of the named manifests, or of all, into a tar. In a folder, it gets a
+name with the publisher and the generation; '-' is standard output.
+
+--volume cuts it into FILE.001, FILE.002 and so on, each smaller than the size, which can
+be copied one by one.
+--since leaves out the contents that a host has already: 'syncd bundle receipt' makes the
+list there.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e.target, e.names = args[0], args[1:]
+			done, err := e.run(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON && e.target != "-" {
+				return a.PrintJSON(done)
+			}
+			to := io.Writer(a.Stdout)
+			if e.target == "-" {
+				to = a.Stderr
+			}
+			fmt.Fprintf(to, "generation %d: %s, %d contents, %s in %s\n", done.Generation, strings.Join(done.Manifests, ", "), done.Contents, humanize.IBytes(uint64(done.Bytes)), named(done.Files))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&e.since, "since", "", "leave out what this `receipt` of the far side names")
+	cmd.Flags().StringVar(&e.volume, "volume", "", "cut the bundle into files below this `SIZE`, such as 4GiB for FAT32")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+// named names the files of a bundle on one line.
+func named(files []string) string {
+	if len(files) < 3 {
+		return strings.Join(files, " ")
+	}
+	return files[0] + " to " + files[len(files)-1]
+}
+
+func (e *export) run(ctx context.Context) (Exported, error) {
+	if err := e.checkFlags(); err != nil {
+		return Exported{}, err
+	}
+	cfg, err := e.app.LoadAndWarn()
+	if err != nil {
+		return Exported{}, err
+	}
+	since, err := e.receipt()
+	if err != nil {
+		return Exported{}, err
+	}
+	for try := 1; ; try++ {
+		done, err := e.once(ctx, cfg, since)
+		if !errors.Is(err, errStale) || try == 3 {
+			return done, err
+		}
+	}
+}
+
+// errStale says that something else went live while the export began.
+var errStale = errors.New("what is served changed meanwhile: export again")
+
+func (e *export) checkFlags() error {
+	if e.isCut = e.volume != ""; !e.isCut {
+		return nil
+	}
+	size, err := humanize.ParseBytes(e.volume)
+	switch {
+	case err != nil || size > 1<<60:
+		return cli.Usagef("--volume: %q is no size: use a form such as 4GiB", e.volume)
+	case size < leastVolume:
+		return cli.Usagef("--volume: %s is too small: use at least 1MiB", e.volume)
+	case e.target == "-":
+		return cli.Usagef("--volume makes several files: name a file instead of -")
+	}
+	e.limit = int64(size) - 1 // FAT32 has no file of 4 GiB
+	return nil
+}
+
+// receipt reads the receipt of the far side.
+func (e *export) receipt() (r bundle.Receipt, err error) {
+	if e.since == "" {
+		return r, nil
+	}
+	text, _, err := fsops.ReadRegular(e.since, bundle.MaxReceipt)
+	if err != nil {
+		return r, err
+	}
+	if r, err = bundle.ParseReceipt(text); err != nil {
+		return r, cli.Usagef("--since %s: %w", e.since, err)
+	}
+	return r, nil
+}
+
+// once plans and writes a bundle of what is live now.
+func (e *export) once(ctx context.Context, cfg *config.Config, since bundle.Receipt) (Exported, error) {
+	texts, err := cli.Do(ctx, e.app, cfg, operation.Bundle, request.Bundle{}, false)
+	if err != nil {
+		return Exported{}, err
+	}
+	m, err := mirror.Open(cfg.DataDir, &durable.Disk{})
+	if err != nil {
+		return Exported{}, err
+	}
+	defer m.Close() //nolint:errcheck // it was only read
+	c := &composing{mirror: m, since: since}
+	members, err := c.members(texts, e.names)
+	if err != nil {
+		return Exported{}, err
+	}
+	plan, err := bundle.NewPlan(members, bundle.Layout{Generation: c.generation.Number, Limit: e.limit, Since: since.ID})
+	if err != nil {
+		return Exported{}, err
+	}
+	done := Exported{ID: plan.ID(), Generation: c.generation.Number, Manifests: c.names, Contents: c.contents, Bytes: plan.Bytes()}
+	done.Files, err = e.write(ctx, plan, c.generation)
+	return done, err
+}
+
+// write writes the files of a bundle, each as a whole or not at all.
+func (e *export) write(ctx context.Context, plan *bundle.Plan, g bucket.Generation) (names []string, err error) {
+	if e.target == "-" {
+		return []string{"-"}, plan.Write(ctx, func(_ int, write func(io.Writer) error) error { return write(e.app.Stdout.Plain()) })
+	}
+	file := e.target
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		file = filepath.Join(file, fmt.Sprintf("syncd-%s-%d.tar", plainName(g.Publisher), g.Number))
+	}
+	if e.isCut {
+		if err := checkVolumes(file, plan); err != nil {
+			return nil, err
+		}
+	}
+	sweep(file)
+	return names, plan.Write(ctx, func(volume int, write func(io.Writer) error) error {
+		name := file
+		if e.isCut {
+			name = bundle.VolumeName(file, volume)
+		}
+		names = append(names, name)
+		return cli.ReplaceFile(name, 0o644, write)
+	})
+}
+
+// plainName is a host's name as part of a file's.
+func plainName(host string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("/\\: ", r) {
+			return '-'
+		}
+		return r
+	}, cmp.Or(host, "host"))
+}
+
+// checkVolumes refuses to mix volumes of two bundles under one name. Those of an export of the
+// same that ended early are written again.
+func checkVolumes(file string, plan *bundle.Plan) error {
+	found, err := filepath.Glob(globbed(file) + ".[0-9][0-9][0-9]*")
+	if err != nil {
+		return err
+	}
+	for _, name := range found {
+		if id, _ := bundle.IDOf(name); id != plan.ID() {
+			return cli.Usagef("%s is there already, and no volume of this bundle: name another file, or remove it with the other volumes", name)
+		}
+	}
+	return nil
+}
+
+// globbed is a name without special meaning in a pattern.
+func globbed(name string) string {
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(name)
+}
+
+// sweep removes what an export to the same name left when it was killed. What cannot be removed
+// is in no way.
+func sweep(file string) {
+	found, err := filepath.Glob(filepath.Join(globbed(filepath.Dir(file)), ".tmp-"+globbed(filepath.Base(file))+"*"))
+	if err != nil {
+		return
+	}
+	for _, name := range found {
+		if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() {
+			_ = os.Remove(name)
+		}
+	}
+}
+
+// composing makes the members of a bundle from a data directory.
+type composing struct {
+	mirror     *mirror.Mirror
+	since      bundle.Receipt
+	generation bucket.Generation
+
+	names    []string
+	contents int
+}
+
+// members are the texts and contents of the named manifests, in their order.
+func (c *composing) members(texts report.BundleTexts, names []string) ([]bundle.Member, error) {
+	current, err := bucket.ParseCurrent(texts.Current)
+	if err == nil {
+		c.generation, err = bucket.ParseGeneration(current.Generation, texts.Generation)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if _, found := c.generation.Manifest(name); !found {
+			return nil, cli.Usagef("%s is not served as a manifest: a bundle can have %s", name, c.listed())
+		}
+	}
+	members := []bundle.Member{textOf(bucket.CurrentName, texts.Current), textOf(bucket.GenerationName(current.Generation), texts.Generation)}
+	for i, text := range texts.Trust {
+		members = append(members, textOf(bucket.TrustName(i+1), text))
+	}
+	var contents []bundle.Member
+	seen := map[manifest.ObjectID]bool{}
+	for _, m := range c.generation.Manifests {
+		if len(names) > 0 && !slices.Contains(names, m.Name) {
+			continue
+		}
+		text, err := c.record(m)
+		if err != nil {
+			return nil, err
+		}
+		c.names, members = append(c.names, m.Name), append(members, bundle.Member{Name: m.Record(), Size: text.Size, SHA256: text.Sum, Open: func() (io.ReadCloser, error) { return c.open(m) }})
+		for _, f := range text.Files {
+			if !seen[f.Object] && !c.since.Has(f.Object) {
+				seen[f.Object], contents = true, append(contents, bundle.Member{Name: bucket.ObjectName(f.Object), Size: f.Size, SHA256: f.Object, Open: func() (io.ReadCloser, error) { return c.content(f.Object) }})
+			}
+		}
+	}
+	if len(c.names) == 0 {
+		return nil, errors.New("no manifest is served: run `syncd sync`")
+	}
+	if c.contents = len(contents); c.contents > bundle.MaxContents {
+		return nil, fmt.Errorf("%d contents are too many for a bundle: the most are %d; name fewer manifests", c.contents, bundle.MaxContents)
+	}
+	return slices.Concat(members, contents), nil
+}
+
+func (c *composing) listed() string {
+	var names []string
+	for _, m := range c.generation.Manifests {
+		names = append(names, m.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func textOf(name string, text []byte) bundle.Member {
+	return bundle.Member{Name: name, Size: int64(len(text)), SHA256: sha256.Sum256(text), Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(string(text))), nil
+	}}
+}
+
+// record is the record of a manifest as its generation names it.
+func (c *composing) record(m bucket.Manifest) (bucket.RecordText, error) {
+	read, err := c.mirror.Records.Revision(m.Name, string(m.Release)+"-"+m.Revision)
+	if errors.Is(err, fs.ErrNotExist) {
+		return bucket.RecordText{}, errStale
+	}
+	if err != nil {
+		return bucket.RecordText{}, err
+	}
+	text, err := bucket.TextOf(read)
+	if err == nil && text.Sum != m.RecordSHA256 {
+		err = errStale
+	}
+	return text, err
+}
+
+// open reads the text of a record while it is written.
+func (c *composing) open(m bucket.Manifest) (io.ReadCloser, error) {
+	text, err := c.record(m)
+	if err != nil {
+		return nil, err
+	}
+	from, to := io.Pipe()
+	go func() { to.CloseWithError(bucket.WriteRecord(to, text.Record)) }() // ends when the reader closes
+	return from, nil
+}
+
+func (c *composing) content(id manifest.ObjectID) (io.ReadCloser, error) {
+	f, err := c.mirror.Objects.Open(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errStale
+	}
+	return f, err
+}

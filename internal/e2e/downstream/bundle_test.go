@@ -1,0 +1,204 @@
+package downstream_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"syncd/internal/e2e"
+	"syncd/internal/emulator"
+	"syncd/internal/report"
+)
+
+// gap is a host that mirrors a provider, and one that only a disk reaches.
+type gap struct {
+	near, far *e2e.Host
+	disk      string
+}
+
+func newGap(t *testing.T, manifests ...string) gap {
+	t.Helper()
+	near := e2e.NewHost(t, manifests...)
+	far := e2e.NewHostOf(t, near.Provider, manifests...)
+	far.Settings.URL = "http://127.0.0.1:1" // nothing answers there
+	far.Configure()
+	return gap{near, far, e2e.NewDir(t)}
+}
+
+// export syncs the near side and exports to a new file.
+func (g gap) export(name string, args ...string) (files []string) {
+	g.near.Helper()
+	g.near.Sync(0)
+	file := filepath.Join(g.disk, name)
+	var done struct{ Files []string }
+	g.near.Must(json.Unmarshal([]byte(g.near.Expect(0, append([]string{"bundle", "export", file, "--json"}, args...)...).Stdout), &done))
+	return done.Files
+}
+
+// take imports an unsigned bundle.
+func (g gap) take(code int, files []string, args ...string) (result report.Sync, errors string) {
+	g.far.Helper()
+	r := g.far.Expect(code, slices.Concat([]string{"bundle", "import", "--unsigned", "--json"}, args, files)...)
+	if r.Stdout != "" {
+		g.far.Must(json.Unmarshal([]byte(r.Stdout), &result))
+	}
+	return result, r.Stderr
+}
+
+func (g gap) serves(content string) {
+	g.far.Helper()
+	e2e.Same(g.far, "far side", content, g.far.ServedContent("one"))
+}
+
+func TestABundleCarriesAMirror(t *testing.T) {
+	t.Parallel()
+	g := newGap(t, "one", "two")
+	g.near.Month("one", "2026.09", "first")
+	g.near.Month("two", "2026.09", "other")
+	files := g.export("a.tar")
+	g.near.Contains("show", g.near.Expect(0, "bundle", "show", files[0]).Stdout, "unsigned", "one  release 2026.09", "2 contents")
+	g.near.Contains("import without a key", g.far.Expect(1, "bundle", "import", files[0]).Stderr, "trust_file", "--unsigned")
+	if result, _ := g.take(0, files, "--dry-run"); result.Changed || g.far.ServedContent("one") != "" {
+		t.Error("a dry run published")
+	}
+	result, _ := g.take(0, files)
+	e2e.Same(g.far, "generation", 1, result.Generation)
+	g.serves("first")
+	if again, _ := g.take(0, files); again.Changed {
+		t.Error("the same bundle changed something")
+	}
+	g.far.Contains("history", g.far.Expect(0, "history").Stdout, "import")
+
+	g.near.Month("one", "2026.10", "second")
+	g.far.Expect(0, "bundle", "receipt", "-o", filepath.Join(g.disk, "receipt"))
+	g.take(0, g.export("b.tar", "--since", filepath.Join(g.disk, "receipt")))
+	g.serves("second")
+	g.near.Contains("show", g.near.Expect(0, "bundle", "show", filepath.Join(g.disk, "b.tar")).Stdout, "1 contents", "receipt")
+	g.far.Expect(0, "rollback")
+	g.serves("first")
+	if result, _ := g.take(0, []string{filepath.Join(g.disk, "b.tar")}); result.Changed {
+		t.Error("the release that the operator went back from is live again")
+	}
+}
+
+func TestSameDataGivesTheSameBundle(t *testing.T) {
+	t.Parallel()
+	g := newGap(t, "one")
+	g.near.Month("one", "2026.09", strings.Repeat("0123456789", 300_000))
+	first, second := g.export("a.tar", "--volume", "1MiB"), g.export("b.tar", "--volume", "1MiB")
+	if len(first) != 3 || len(second) != 3 {
+		t.Fatalf("%v, %v", first, second)
+	}
+	for i := range first {
+		a, err := os.ReadFile(first[i])
+		g.near.Must(err)
+		b, err := os.ReadFile(second[i])
+		g.near.Must(err)
+		if !bytes.Equal(a, b) {
+			t.Errorf("%s and %s differ", first[i], second[i])
+		}
+	}
+	piped := g.near.Command("bundle", "export", "-")
+	out, err := piped.Output()
+	g.near.Must(err)
+	whole, err := os.ReadFile(g.export("c.tar")[0])
+	g.near.Must(err)
+	if !bytes.Equal(out, whole) {
+		t.Error("standard output gets another bundle than a file")
+	}
+}
+
+// What is wrong is told by name, and the far side stays as it is.
+func TestBrokenBundlesAreRefusedByName(t *testing.T) {
+	t.Parallel()
+	g := newGap(t, "one")
+	g.near.Month("one", "2026.08", "oldest")
+	old := g.export("old.tar")
+	g.near.Month("one", "2026.09", "first")
+	g.take(0, g.export("first.tar"))
+	g.near.Month("one", "2026.10", strings.Repeat("0123456789", 300_000))
+	good := g.export("good.tar", "--volume", "1MiB")
+	other := g.export("other.tar", "--volume", "2MiB")
+	spoil := func(name string, change func([]byte) []byte) string {
+		data, err := os.ReadFile(good[1])
+		g.near.Must(err)
+		g.near.Must(os.WriteFile(filepath.Join(g.disk, name), change(data), 0o644))
+		return filepath.Join(g.disk, name)
+	}
+	fifo := filepath.Join(g.disk, "fifo")
+	g.near.Must(syscall.Mkfifo(fifo, 0o644))
+	for row, bad := range map[string]struct {
+		files []string
+		want  string
+	}{
+		"flipped": {[]string{good[0], spoil("flipped.002", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }), good[2]}, "sha256"},
+		"cut":     {[]string{good[0], spoil("cut.002", func(b []byte) []byte { return b[:len(b)-600] }), good[2]}, "cut.002: it was cut"},
+		"missing": {[]string{good[0], good[2]}, "volume 2 of 3, such as " + good[1]},
+		"swapped": {[]string{good[0], spoil("swapped.002", func([]byte) []byte { b, _ := os.ReadFile(good[2]); return b }), good[2]}, "it is volume 3 of 3"},
+		"mixed":   {[]string{good[0], other[1], good[2]}, "another bundle"},
+		"older":   {old, "is older than"},
+		"fifo":    {[]string{fifo}, "fifo is not a regular file"},
+		"folder":  {[]string{g.disk}, "is not a regular file"},
+		"nothing": {[]string{filepath.Join(g.disk, "none")}, "no such file"},
+	} {
+		_, errors := g.take(1, bad.files)
+		g.far.Contains(row, errors, bad.want)
+		g.serves("first")
+	}
+	slices.Reverse(good)
+	g.take(0, good)
+	g.serves(strings.Repeat("0123456789", 300_000))
+}
+
+func TestARunningDaemonTakesABundle(t *testing.T) {
+	t.Parallel()
+	g := newGap(t, "one")
+	g.far.Settings.More = "sync_interval: 24h"
+	g.near.Month("one", "2026.09", "first")
+	files := g.export("a.tar")
+	daemon := g.far.Daemon()
+	g.take(0, files)
+	g.serves("first")
+	daemon.Terminate()
+	// The other way round: the daemon of the near side tells what is live.
+	daemon = g.near.Daemon()
+	g.near.Month("one", "2026.10", "second")
+	g.take(0, g.export("b.tar"))
+	g.serves("second")
+	daemon.Terminate()
+}
+
+func TestAnExportToAnotherBundlesVolumesIsRefused(t *testing.T) {
+	t.Parallel()
+	g := newGap(t, "one")
+	g.near.Month("one", "2026.09", strings.Repeat("a", 3<<20))
+	files := g.export("a.tar", "--volume", "1MiB")
+	g.export("a.tar", "--volume", "1MiB") // the same again
+	g.near.Month("one", "2026.10", strings.Repeat("b", 3<<20))
+	g.near.Sync(0)
+	g.near.Contains("export", g.near.Expect(2, "bundle", "export", filepath.Join(g.disk, "a.tar"), "--volume", "1MiB").Stderr, files[0], "is there already")
+	for _, args := range [][]string{{"-", "--volume", "1MiB"}, {"x", "--volume", "1KiB"}, {"x", "--volume", "much"}, {"x", "missing"}, {"x", "--since", files[0]}} {
+		g.near.Expect(2, append([]string{"bundle", "export"}, args...)...)
+	}
+}
+
+// A disk of a stranger must not make the far side write outside of its folders; the test of
+// package bundle has more of them.
+func TestATarOfAStrangerIsNoBundle(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("tar"); err != nil {
+		t.Skip("needs tar")
+	}
+	g := newGap(t, "one")
+	g.near.Provider.SetManifest("one", "2026.09", emulator.File{Name: "one.dat", Content: emulator.Text("x")})
+	g.near.Must(os.Symlink("/etc/passwd", filepath.Join(g.disk, "current.json")))
+	g.near.Must(exec.CommandContext(t.Context(), "tar", "-C", g.disk, "-cf", filepath.Join(g.disk, "x.tar"), "current.json").Run())
+	_, errors := g.take(1, []string{filepath.Join(g.disk, "x.tar")})
+	g.far.Contains("import", errors, "x.tar: not a bundle of syncd")
+}

@@ -1,0 +1,27 @@
+package store
+
+import (
+	"encoding/json"
+
+	"go.etcd.io/bbolt"
+)
+
+var keyCarried = []byte("carried")
+
+// Carried is what the last bundle said that was imported.
+type Carried struct {
+	Publisher  string          `json:"publisher"` // that made it
+	Generation int             `json:"generation"`
+	Offered    json.RawMessage `json:"offered"` // its manifests, and those of bundles before that it left out
+}
+
+// Carried returns what the last bundle said; the zero value before the first.
+func (s *Store) Carried() (c Carried, err error) {
+	err = s.readMeta(keyCarried, &c)
+	return c, err
+}
+
+// SetCarried records what a bundle said.
+func (s *Store) SetCarried(c Carried) error {
+	return s.update(func(tx *bbolt.Tx) error { return putJSON(tx.Bucket(bucketMeta), keyCarried, c) })
+}
