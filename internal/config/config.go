@@ -353,6 +353,7 @@ func (d *decoder) config(root *document.Node) *Config {
 	c.Tracing.check(d.Decoder)
 	d.services(&c.Services, c.Source, services)
 	c.Manifests = d.manifests(manifests, Manifest{Release: manifest.Latest, Schedule: c.Schedule, Activate: c.Activate, Gate: c.Gate, Probe: c.Probe})
+	d.checkSigned(c)
 	c.Views = d.views(views, c)
 	c.Groups = decodeGroups(d.Decoder, groups, c)
 	c.Hooks = d.hooks(hooks, c)

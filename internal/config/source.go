@@ -127,6 +127,15 @@ func (d *decoder) checkSource(s *Source) {
 	d.checkConnection("source", s.Connection)
 }
 
+// checkSigned refuses entries that are in no signed generation of an upstream.
+func (d *decoder) checkSigned(c *Config) {
+	for i, m := range c.Manifests {
+		if c.Source.TrustFile != "" && !c.Source.S3.IsSet() && (m.Product != "" || len(m.Files) > 0) {
+			d.Fail(document.Index("manifests", i), "has product or files, which no signature of source.trust_file covers", "keep the name of a manifest only, or remove source.trust_file")
+		}
+	}
+}
+
 // checkConnection checks how the values of a connection relate, but for its addresses.
 func (d *decoder) checkConnection(path string, c Connection) {
 	d.checkProxy(path+".proxy", c.Proxy)

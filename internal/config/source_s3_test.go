@@ -31,6 +31,16 @@ func TestFollowerOfABucketNeedsNoCustomerID(t *testing.T) {
 	}
 }
 
+func TestASignedSourceHasWholeManifestsOnly(t *testing.T) {
+	signed := strings.Replace(minimal, "source:", "source:\n  trust_file: trust", 1)
+	for _, entry := range []string{"product: Suite", "files: [Data/latest/a]"} {
+		_, err := load(t, strings.Replace(signed, "manifests:", "manifests:\n  - name: one\n    "+entry, 1))
+		if text := strings.Join(lines(err), "\n"); !strings.Contains(text, "manifests[0]: has product or files, which no signature of source.trust_file covers") {
+			t.Errorf("%s: %s", entry, text)
+		}
+	}
+}
+
 func TestProblemsOfASourceInObjectStorage(t *testing.T) {
 	for _, row := range []struct{ old, new, want string }{
 		{"source:", "source:\n  url: https://releases.example.net", "source.s3: url is set too"},

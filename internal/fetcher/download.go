@@ -51,13 +51,15 @@ func (d *download) prove(ctx context.Context) (manifest.Object, error) {
 	// segments after one.
 	for segments, isRetry := d.fetcher.segments, false; ; segments, isRetry = 1, true {
 		t := &transfer{download: d, partial: d.partial, segments: segments, pastCaches: isRetry}
-		if err := t.run(ctx); err != nil {
-			return manifest.Object{}, err
+		var object manifest.Object
+		err := t.run(ctx)
+		if err == nil {
+			d.notifier.received()
+			object, err = d.partial.hasher.check(d.file.Expected)
 		}
-		d.notifier.received()
-		object, err := d.partial.hasher.check(d.file.Expected)
 		var mismatch *verify.Mismatch
-		if !errors.As(err, &mismatch) {
+		isLonger := errors.Is(err, errLonger) && !isRetry
+		if !isLonger && !errors.As(err, &mismatch) {
 			return object, err
 		}
 		d.notifier.mismatch(err)

@@ -1,6 +1,8 @@
 package fetcher
 
 import (
+	"errors"
+
 	"github.com/dustin/go-humanize"
 
 	"syncd/internal/disk/space"
@@ -11,6 +13,7 @@ import (
 // at a time.
 type Growth struct {
 	Told     int64                        // the file's size by its Metadata, -1 when unknown
+	IsExact  bool                         // Told is the size by a record, which names the content
 	Expected int64                        // its size as known by now, -1 when unknown
 	Free     func() (space.Amount, error) // on the disk
 	MakeRoom string                       // what to do when the disk is full
@@ -23,10 +26,24 @@ type Growth struct {
 // unexpectedStep, and unexpectedSpare stays free for others.
 const unexpectedStep, unexpectedSpare = 64 << 20, 256 << 20
 
+// errLonger ends the download of a file that is longer than its record says. Whatever follows
+// is not its content.
+var errLonger = errors.New("the file is longer than its record says")
+
+func (g *Growth) checkExact(size int64) error {
+	if !g.IsExact || g.Told < 0 || size <= g.Told {
+		return nil
+	}
+	return refusal.New(refusal.TooLarge, "%w: %d bytes, %d were named", errLonger, size, g.Told)
+}
+
 // Announced checks the free space if a response says that the file is larger than expected.
 func (g *Growth) Announced(size int64) error {
 	if size <= g.Expected {
 		return nil
+	}
+	if err := g.checkExact(size); err != nil {
+		return err
 	}
 	g.Expected = size
 	free, err := g.Free()
@@ -43,6 +60,9 @@ func (g *Growth) Announced(size int64) error {
 // Reached ends the download of a file that goes far beyond its size, or would fill the disk.
 func (g *Growth) Reached(done int64) error {
 	g.done = done
+	if err := g.checkExact(done); err != nil {
+		return err
+	}
 	if done <= max(g.Expected, g.checkedAt+unexpectedStep) {
 		return nil
 	}

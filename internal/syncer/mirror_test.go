@@ -1,9 +1,11 @@
 package syncer_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -236,4 +238,29 @@ func TestAMirrorThatFailsIsNotLeft(t *testing.T) {
 	m := w.expect(w.poll(), "data", report.Refused)
 	equal(t, "reason", m.Reason, string(refusal.BadShape))
 	equal(t, "requests", u.asked(), []string{"mirror/current.json"})
+}
+
+// Nothing is read beyond the size that a record names. A cache that has other bytes under the
+// name is asked once for those of the upstream.
+func TestNoContentIsReadBeyondItsSize(t *testing.T) {
+	w, u := upstreamWith(t, bucket.Generation{Number: 1}, of10("2026.09", september()))
+	w.expect(w.poll(), "data", report.Updated)
+	w.offerIn(u, bucket.Generation{Number: 2}, of10("2026.10", october()))
+	id := sha256.Sum256([]byte("b of october"))
+	name := bucket.ObjectName(id)
+	whole := u.mirror[name]
+	longer := append(slices.Clone(whole), make([]byte, 64<<20)...)
+	var sent atomic.Int64
+	u.sends = func(name string, n int64) { sent.Add(n) }
+	u.mirror[name] = longer
+	m := w.expect(w.poll(), "data", report.Refused)
+	equal(t, "reason", m.Reason, string(refusal.TooLarge))
+	w.serves("data", september())
+	if n := sent.Load(); n > 40<<20 {
+		t.Errorf("%d bytes were read", n)
+	}
+	u.atCaches = map[string][]byte{name: longer}
+	u.mirror[name] = whole
+	w.expect(w.demand(), "data", report.Updated)
+	w.serves("data", october())
 }

@@ -35,6 +35,9 @@ type upstream struct {
 	told    []string          // by each request: endpoint and state
 	destroy string            // the order in each answer
 	mirror  map[string][]byte // below /-/mirror/; none for an earlier version
+
+	atCaches map[string][]byte // instead, unless a request goes past caches
+	sends    func(name string, bytes int64)
 }
 
 // offers puts a generation into the mirror.
@@ -52,12 +55,19 @@ func (u *upstream) serveMirror(rw http.ResponseWriter, r *http.Request) bool {
 	name, isBelow := strings.CutPrefix(r.URL.Path, "/-/mirror/")
 	u.mu.Lock()
 	content, found := u.mirror[name]
+	if kept, isKept := u.atCaches[name]; isKept && r.Header.Get("Cache-Control") == "" {
+		content = kept
+	}
 	u.mu.Unlock()
 	if !isBelow || !found {
 		return false
 	}
 	rw.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(content)))
-	http.ServeContent(rw, r, "", time.Time{}, bytes.NewReader(content))
+	sent := &countedWriter{ResponseWriter: rw}
+	http.ServeContent(sent, r, "", time.Time{}, bytes.NewReader(content))
+	if u.sends != nil {
+		u.sends(name, sent.bytes)
+	}
 	return true
 }
 
@@ -89,6 +99,17 @@ func (w *world) behindUpstream() *upstream {
 	w.cfg.Follower = rings.State{Host: "db01", ID: "5f3a9c01", Version: "1"}
 	w.configure()
 	return u
+}
+
+type countedWriter struct {
+	http.ResponseWriter
+	bytes int64
+}
+
+func (w *countedWriter) Write(p []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
 }
 
 // take returns what was told since the last call, each text once.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"syncd/internal/manifest"
@@ -79,6 +80,11 @@ type Manifest struct {
 	RecordSHA256 manifest.ObjectID `json:"record_sha256,omitzero"` // of the record's text; zero from publishers before 0.2.0
 
 	Described bool `json:"described,omitempty"` // the record has all that the provider's Metadata says
+
+	// What the provider's lists say of it, for those who ask a follower. Earlier versions say
+	// and read nothing of it.
+	Aliases     string `json:"aliases,omitempty"` // of the release, with the same files; separated by a blank
+	Description string `json:"description,omitempty"`
 
 	MirroredAt time.Time `json:"mirrored_at"` // when its publisher had it whole
 }
@@ -158,7 +164,12 @@ func (m Manifest) check() error {
 	if m.Files < 1 || m.Files > record.MaxFiles || m.Bytes < 0 {
 		return fmt.Errorf("%d files of %d bytes", m.Files, m.Bytes)
 	}
-	return cmp.Or(checkLine("publisher", m.Publisher), checkTime("mirrored_at", m.MirroredAt), checkNames(m.Name, m.Release, m.Revision))
+	for alias := range strings.FieldsSeq(m.Aliases) {
+		if release, err := manifest.ParseRelease(alias); err != nil || string(release) != alias || release.IsMonth() || release == manifest.Latest || len(m.Aliases) > maxLine {
+			return fmt.Errorf("alias %.40q", alias)
+		}
+	}
+	return cmp.Or(checkLine("publisher", m.Publisher), checkLine("description", m.Description), checkTime("mirrored_at", m.MirroredAt), checkNames(m.Name, m.Release, m.Revision))
 }
 
 // checkNames requires the parts of a record's name to be safe in paths.
@@ -177,6 +188,14 @@ func checkNames(name string, release manifest.Release, revision string) error {
 		return fmt.Errorf("revision %.40q is not 12 hex digits", revision)
 	}
 	return nil
+}
+
+// Names are the releases of Aliases.
+func (m Manifest) Names() (aliases []manifest.Release) {
+	for alias := range strings.FieldsSeq(m.Aliases) {
+		aliases = append(aliases, manifest.Release(alias))
+	}
+	return aliases
 }
 
 // Manifest returns the manifest with a name.

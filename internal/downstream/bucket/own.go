@@ -6,6 +6,7 @@ import (
 	"hash"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"syncd/internal/manifest"
@@ -23,7 +24,23 @@ func EntryOf(r record.Record) Manifest {
 	for _, f := range r.Files {
 		m.Bytes += f.Size
 	}
+	if r.Described {
+		m.tell(r)
+	}
 	return m
+}
+
+// tell adds what the provider's lists say, if others would read it.
+func (m *Manifest) tell(r record.Record) {
+	var aliases []string
+	for _, alias := range r.Aliases {
+		aliases = append(aliases, string(alias))
+	}
+	told := *m
+	told.Aliases, told.Description = strings.Join(aliases, " "), r.Description
+	if told.check() == nil {
+		*m = told
+	}
 }
 
 // RecordOf is the record of a revision of this host as others get it. It depends on the

@@ -46,6 +46,9 @@ func New(t *transport.Client, root ...string) *Client {
 // comes before the first request.
 func (c *Client) Believe(b *believer.Believer) { c.believer = b }
 
+// IsHost is true for the mirror of another syncd.
+func (c *Client) IsHost() bool { return len(c.root) > 0 }
+
 // maxETag limits an ETag in bytes. Servers refuse requests with large headers, so every later
 // request with a very long one would fail.
 const maxETag = 1 << 10

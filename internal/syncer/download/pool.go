@@ -94,7 +94,7 @@ func (d *Downloader) Obtain(ctx context.Context, name string, file manifest.File
 func (d *Downloader) fetch(ctx context.Context, name string, file manifest.File, size int64, arrived func(int64)) (verify.Proven, error) {
 	w := &watcher{
 		manifest: name, metrics: d.Metrics, arrived: arrived, download: d.Progress.StartDownload(name, file.Path, size),
-		growth: fetcher.Growth{Told: size, Expected: size, Free: d.Free, MakeRoom: "make room on the disk of data_dir"},
+		growth: fetcher.Growth{Told: size, IsExact: file.InRecord, Expected: size, Free: d.Free, MakeRoom: "make room on the disk of data_dir"},
 	}
 	defer w.download.Finish()
 	ctx, span := tracing.Start(transport.About(ctx, name), "file", name)

@@ -26,6 +26,8 @@ type Bucket interface {
 	Generation(ctx context.Context) (bucket.Generation, error)
 	// Record returns the record of a manifest of a generation.
 	Record(ctx context.Context, m bucket.Manifest) (record.Record, error)
+	// IsHost is true for another syncd, which wants to know how this host is doing.
+	IsHost() bool
 }
 
 // offers is what the bucket has at the time of a sync. All manifests of the sync see the
@@ -195,7 +197,9 @@ func (k *bucketKind) list(ctx context.Context) (Listing, error) {
 		}
 		files[i].Reference, files[i].Metadata = "", nil // frees their memory
 	}
-	k.description.complete = k.cfg.Describe && described
+	if k.cfg.Describe {
+		k.description.tell(k.offer.Manifest, described && k.takesOffer(), described)
+	}
 	k.recorded = files
 	list := builder.List()
 	links := list.Fingerprint()
@@ -264,7 +268,8 @@ func (k *bucketKind) complete(ctx context.Context, record, kept mirror.Record) (
 	if err != nil {
 		return record, err
 	}
-	told := &Description{complete: true}
+	told := &Description{}
+	told.tell(k.offer.Manifest, true, true)
 	for _, f := range files {
 		told.take(f)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"syncd/internal/clients/releases"
+	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/record"
@@ -58,6 +59,15 @@ func (d *Description) take(f record.File) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.keepLocked(f.Path, &told)
+}
+
+// tell keeps what a generation says of the release, if it is about that.
+func (d *Description) tell(m bucket.Manifest, isAbout, isComplete bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.complete = isComplete; isAbout {
+		d.aliases, d.summary = m.Names(), m.Description
+	}
 }
 
 // takeAll keeps everything that a record of the same files has.

@@ -29,7 +29,7 @@ func (e *Entry) report(manifest string) string {
 // Confirm makes one request without use for the answer, so that an upstream that is a syncd
 // knows the state of this host at once. A bucket has nobody to tell.
 func (e *Entry) Confirm(ctx context.Context) (err error) {
-	if e.cfg.Provider == nil {
+	if e.cfg.Provider == nil && !e.cfg.Bucket.IsHost() {
 		return nil
 	}
 	ctx = e.Context(ctx)
