@@ -2,18 +2,17 @@ package rings
 
 import (
 	"encoding/hex"
-	"net/http"
 	"slices"
 	"strings"
 
 	"syncd/internal/manifest"
 )
 
-// Limits of a poll that tells of many manifests: a header line for each. Front servers take
-// lines of 8 KiB, and not many of them.
+// Limits of a poll that tells of many manifests: a header line for each. This server takes
+// headers of 16 KiB, others fewer than 100 lines.
 const (
 	MaxStates    = 64       // lines that a follower sends; a later poll tells the others
-	MaxStateText = 12 << 10 // bytes of them
+	MaxStateText = 12 << 10 // bytes of them, with the name of the header
 
 	maxStates = 256 // lines that are read
 )
@@ -54,22 +53,6 @@ func unescaped(text string) (string, error) {
 		return "", errHeader
 	}
 	return plain, nil
-}
-
-// SetStates puts the states of manifests into the header of one poll, as many as it can hold.
-// It returns how many there are.
-func SetStates(header http.Header, states []State) (sent int) {
-	header.Del(HeaderState)
-	bytes := 0
-	for _, s := range states {
-		line := s.Header()
-		if bytes += len(HeaderState) + len(line) + len(": \r\n"); sent == MaxStates || bytes > MaxStateText {
-			break
-		}
-		header.Add(HeaderState, line)
-		sent++
-	}
-	return sent
 }
 
 // statesOf reads the lines of a poll. One line may be about whatever the poll asks for; of

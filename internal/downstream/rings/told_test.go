@@ -24,30 +24,7 @@ func TestAnyNameOfAManifestFitsIntoAHeader(t *testing.T) {
 	}
 }
 
-func TestAPollTellsOfManyManifests(t *testing.T) {
-	var states []State
-	for n := range 100 {
-		states = append(states, State{Manifest: fmt.Sprintf("m%03d", n), Host: "db01", ID: "1", Release: "2026.10", Revision: "0123456789ab"})
-	}
-	header := http.Header{HeaderState: {"of an earlier poll"}}
-	if sent := SetStates(header, states); sent != MaxStates || len(header[HeaderState]) != sent {
-		t.Errorf("%d of %d lines are sent", sent, len(header[HeaderState]))
-	}
-	for i := range states {
-		states[i].Reason = strings.Repeat("x", maxValue)
-		states[i] = states[i].Holding([]string{"2026.08-0123456789ab", "2026.09-0123456789ab"})
-	}
-	bytes := 0
-	sent := SetStates(header, states)
-	for _, line := range header[HeaderState] {
-		bytes += len(line)
-	}
-	if sent == 0 || sent >= MaxStates || bytes > MaxStateText {
-		t.Errorf("%d lines with %d bytes", sent, bytes)
-	}
-}
-
-// A poll is of one host. What else stands in its lines counts as nothing.
+// A poll is of one host. Other lines count as nothing.
 func TestLinesOfAPollAreOfOneHost(t *testing.T) {
 	const own = "host=db01; id=1; release=2026.10; manifest="
 	lines := []string{

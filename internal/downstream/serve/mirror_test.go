@@ -2,6 +2,7 @@ package serve
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -255,6 +256,15 @@ func TestAPollOfTheMirrorTellsOfManyManifests(t *testing.T) {
 	for range 2 {
 		got := u.poll(t, etag, append(states, rings.HeaderState, other.Header())...)
 		etag = got.Header.Get("ETag")
+	}
+	var most []string
+	for n := range rings.MaxStates {
+		s := rings.NewState("db01", "/data", "1.2.3")
+		s.Manifest = fmt.Sprintf("%03d%s", n, strings.Repeat("x", rings.MaxStateText/rings.MaxStates-3-len(s.Header())-len("manifest=; "+rings.HeaderState+": \r\n")))
+		most = append(most, rings.HeaderState, s.Header())
+	}
+	if got := u.poll(t, etag, most...); got.StatusCode != http.StatusNotModified {
+		t.Errorf("the longest poll of a follower: %d", got.StatusCode)
 	}
 	page, err := h.engine.Followers.Page(request.Fleet{})
 	must(t, err)

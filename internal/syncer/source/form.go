@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"syncd/internal/clients/transport"
+	"syncd/internal/downstream/rings"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 )
@@ -51,12 +52,6 @@ func (u *Upstream) note(has bool, now time.Time) (isNews bool) {
 	return isNews
 }
 
-// Limits of the reports that one request carries. Servers bound their headers.
-const (
-	maxReports    = 256
-	maxReportText = 48 << 10 // bytes
-)
-
 // next returns the reports that the next request carries.
 func (u *Upstream) next(all []string) (lines []string) {
 	if len(all) == 0 {
@@ -66,7 +61,7 @@ func (u *Upstream) next(all []string) (lines []string) {
 	defer u.mu.Unlock()
 	size, first := 0, u.told%len(all)
 	for _, line := range slices.Concat(all[first:], all[:first]) {
-		if size += len(line); size > maxReportText || len(lines) == maxReports {
+		if size += len(rings.HeaderState) + len(": \r\n") + len(line); size > rings.MaxStateText || len(lines) == rings.MaxStates {
 			break
 		}
 		lines = append(lines, line)
