@@ -1,9 +1,11 @@
 package account
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -19,18 +21,50 @@ func (a Account) Do(work func() error) error {
 	if os.Geteuid() == a.UID || !a.CanDo() {
 		return work()
 	}
-	done := make(chan error, 1)
-	go func() {
-		// Permissions belong to a thread. This one is never unlocked, so it ends with the
-		// goroutine, and no other goroutine gets it.
-		runtime.LockOSThread()
-		if err := a.becomeOnThread(); err != nil {
-			done <- fmt.Errorf("become user %s: %w", a.Name, err)
-			return
+	done, thread := make(chan error, 1), make(chan int, 1)
+	go a.onThread(work, thread, done)
+	err := <-done
+	if end := waitForEnd(<-thread); end != nil {
+		return errors.Join(err, end)
+	}
+	return err
+}
+
+// onThread runs work on a thread of its own, which ends with the goroutine, because it is never
+// unlocked: no other goroutine gets it.
+func (a Account) onThread(work func() error, thread chan<- int, done chan<- error) {
+	runtime.LockOSThread() // permissions belong to a thread
+	if unix.Gettid() == os.Getpid() {
+		// The first thread of a process does not end. Keep it from the goroutine that does the work.
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			a.onThread(work, thread, done)
+		}()
+		<-ended
+		runtime.UnlockOSThread()
+		return
+	}
+	thread <- unix.Gettid()
+	if err := a.becomeOnThread(); err != nil {
+		done <- fmt.Errorf("become user %s: %w", a.Name, err)
+		return
+	}
+	done <- work()
+}
+
+// threadPatience is how long a thread may take to end, on a very busy machine.
+const threadPatience = 30 * time.Second
+
+// waitForEnd waits until a thread is gone. Package syscall changes the user of all threads, and
+// ends the process if one of them, which has another user, cannot follow.
+func waitForEnd(thread int) error {
+	for began := time.Now(); !errors.Is(unix.Tgkill(os.Getpid(), thread, 0), unix.ESRCH); time.Sleep(50 * time.Microsecond) {
+		if time.Since(began) > threadPatience {
+			return errors.New("a thread with the permissions of another user does not end")
 		}
-		done <- work()
-	}()
-	return <-done
+	}
+	return nil
 }
 
 // becomeOnThread changes the user of this thread only, unlike package syscall, which

@@ -2,8 +2,11 @@ package account
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // A real, saved or further id of root that stayed would be a way back.
@@ -33,6 +36,42 @@ func TestWorkKeepsNoIDOfRoot(t *testing.T) {
 	for _, group := range strings.Fields(found["Groups"]) {
 		if group != "23457" {
 			t.Errorf("groups: %s", found["Groups"])
+		}
+	}
+}
+
+// A thread that still has another user would end the process when root becomes one: all
+// threads must follow.
+func TestNoThreadKeepsTheAccountAfterTheWork(t *testing.T) {
+	asRoot(t)
+	a := stranger(t)
+	for range 100 {
+		if err := a.Do(func() error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		threads, err := filepath.Glob("/proc/self/task/*/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, thread := range threads {
+			if status, _ := os.ReadFile(thread); strings.Contains(string(status), "\t23456\t") {
+				t.Fatalf("%s:\n%s", thread, status)
+			}
+		}
+	}
+}
+
+// The first thread of a process stays when its goroutine ends.
+func TestWorkIsNotDoneOnTheFirstThread(t *testing.T) {
+	asRoot(t)
+	a := stranger(t)
+	for range 300 {
+		var thread int
+		if err := a.Do(func() error { thread = unix.Gettid(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if thread == os.Getpid() {
+			t.Fatal("it was")
 		}
 	}
 }
