@@ -74,8 +74,9 @@ func readLockfile(req *request.Sync, file string) error {
 
 // A signal ends the sync of this process, or the wait for the sync of another one.
 var (
-	errSyncInterrupted = errors.New("interrupted: the next sync continues the downloads")
-	errWaitInterrupted = errors.New("interrupted: the running syncd continues the sync; `syncd status` shows its state")
+	errSyncInterrupted  = errors.New("interrupted: the next sync continues the downloads")
+	errProbeInterrupted = errors.New("interrupted: what went live has no verdict of its probe yet, and the next sync asks again")
+	errWaitInterrupted  = errors.New("interrupted: the running syncd continues the sync; `syncd status` shows its state")
 )
 
 func syncOnce(ctx context.Context, a *cli.App, req request.Sync, asJSON, quiet bool) error {
@@ -114,6 +115,9 @@ func syncOnce(ctx context.Context, a *cli.App, req request.Sync, asJSON, quiet b
 	})
 	if err == nil && len(req.Manifests) == 0 && len(req.Lockfile) == 0 {
 		warnOfUnsynced(a, cfg, result)
+	}
+	if err != nil && ctx.Err() != nil && isTold && interrupted == errSyncInterrupted {
+		return errProbeInterrupted
 	}
 	if err != nil && ctx.Err() != nil {
 		return interrupted

@@ -249,6 +249,8 @@ func (e explanation) probed() string {
 	switch p := e.Probe; {
 	case p == nil || p.State == ProbeProven:
 		return ""
+	case p.State == ProbePending && !e.daemon && !e.brief:
+		return fmt.Sprintf("the probe has no verdict about %s yet, `syncd sync` asks again", p.Release)
 	case p.State == ProbePending:
 		return fmt.Sprintf("the probe asks whether the consumer works with %s%s", p.Release, e.when("until", *p.Until))
 	case e.brief:

@@ -2,6 +2,7 @@ package golive_test
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 
 	"syncd/internal/e2e"
@@ -59,4 +60,22 @@ func TestAnExportSaysThatItsViewWaits(t *testing.T) {
 	h.ConfigureWith("views: [{name: w, export: " + h.Path("folder") + "}]")
 	h.Sync(1) // the provider has no n
 	h.Contains("explain", h.Expect(0, "explain").Stdout, "export of view w: view w waits for data of n")
+}
+
+// A sync that ends while the consumer is asked leaves a release without a verdict.
+func TestAnInterruptedSyncSaysThatTheVerdictIsMissing(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t, "m")
+	h.Month("m", "2026.09", "september")
+	h.Sync(0)
+	h.ConfigureWith(`probe: {command: ["false"], within: 10m, every: 1s}`)
+	h.Month("m", "2026.10", "october")
+	p := h.Start("sync")
+	h.Eventually("the swap", func() bool { return h.ServedContent("m") == "october" })
+	h.Eventually("the question", func() bool { return strings.Contains(p.Stderr.String(), "asking whether the consumer works") })
+	p.Signal(syscall.SIGINT)
+	p.Wait()
+	h.Contains("sync", p.Stderr.String(), "no verdict of its probe yet", "the next sync asks again")
+	h.Contains("explain", h.Expect(0, "explain", "m").Stdout, "the probe has no verdict about 2026.10 yet", "`syncd sync` asks again")
+	h.Proven()
 }
