@@ -108,7 +108,11 @@ func (e explanation) sentence() string {
 	case e.State == StateFailed:
 		return joined("the last sync"+of(e.Failing)+" failed"+around(": ", e.error(), ""), e.silent(), e.serving(), e.next())
 	case e.State == StateHeld:
-		return joined(e.held(), e.probed(), e.next())
+		discarded := ""
+		if e.isDiscarded() {
+			discarded = e.discarded()
+		}
+		return joined(e.held(), e.probed(), discarded, e.destroyed(), e.next())
 	case e.State == StateStaged:
 		return joined(fmt.Sprintf("%s is staged%s and %s", e.Staged.Release, e.when("since", e.Staged.Since), e.goesLive()), e.serving(), e.probed(), e.next())
 	case e.State == StatePending && e.Destroyed != nil:
@@ -207,7 +211,7 @@ func roughly(seconds float64) time.Duration {
 
 func (e explanation) upToDate() string {
 	text := fmt.Sprintf("up to date with %s", e.Release)
-	isDiscarded := e.Discarded != "" && (e.Discarded == e.Newest || e.Discarded == e.Wanted)
+	isDiscarded := e.isDiscarded()
 	wanted, newest := manifest.Release(e.Wanted), manifest.Release(e.Newest)
 	switch {
 	case isDiscarded, e.Destroyed != nil:
@@ -268,6 +272,11 @@ func (e explanation) delisted() string {
 		return ""
 	}
 	return fmt.Sprintf("; the provider has %s no more", e.Wanted)
+}
+
+// isDiscarded is true if the operator dropped the release that is wanted.
+func (e explanation) isDiscarded() bool {
+	return e.Discarded != "" && (e.Discarded == e.Newest || e.Discarded == e.Wanted)
 }
 
 // discarded says how a release that the operator dropped comes back.

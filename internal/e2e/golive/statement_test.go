@@ -46,6 +46,8 @@ func TestWhatIsSaidAfterAnOrderIsTrue(t *testing.T) {
 	h.Expect(0, "rollback", "--manifest", "m")
 	h.Expect(0, "hold", "m", "--for", "7d")
 	h.Contains("hold", h.Expect(0, "hold", "m", "--for", "0s").Stdout, "m  a rollback still holds it")
+	h.Expect(0, "destroy", "m", "2026.11", "--yes")
+	explain("m", "", "held at 2026.09 after a rollback from 2026.11", "2026.11 was destroyed by `syncd destroy`")
 	h.Proven()
 }
 
