@@ -34,6 +34,7 @@ type Config struct {
 	Tracing         Tracing
 	Publish         Publish
 	Election        Election
+	Sign            Sign
 	Services        Services
 	Manifests       []Manifest
 	Views           []View
@@ -166,6 +167,7 @@ func Default() *Config {
 		HTTP:            HTTP{Listen: "127.0.0.1:9797"},
 		Serve:           Serve{Keep: value.Day, KeepMax: KeepTenth, MaxHosts: 1000},
 		Publish:         Publish{Grace: 3 * value.Day},
+		Sign:            Sign{Valid: 2 * value.Day},
 		Services:        Services{Prefix: "Provider"},
 		Permissions:     Permissions{Files: 0o444, Directories: 0o755, Group: UnchangedGroup},
 	}
@@ -336,6 +338,7 @@ func (d *decoder) config(root *document.Node) *Config {
 		"serve":            d.serve(&c.Serve),
 		"tracing":          document.Keys(c.Tracing.table()),
 		"publish":          d.publish(&c.Publish),
+		"sign":             document.Keys(d.sign(&c.Sign)),
 		"election":         document.Keys(c.Election.table()),
 		"services":         document.Keep(&services),
 		"manifests":        document.Keep(&manifests),
@@ -350,6 +353,7 @@ func (d *decoder) config(root *document.Node) *Config {
 	})
 	d.checkSource(&c.Source)
 	d.checkPublish(c)
+	d.checkSign(c)
 	c.Tracing.check(d.Decoder)
 	d.services(&c.Services, c.Source, services)
 	c.Manifests = d.manifests(manifests, Manifest{Release: manifest.Latest, Schedule: c.Schedule, Activate: c.Activate, Gate: c.Gate, Probe: c.Probe})

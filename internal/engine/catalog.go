@@ -21,6 +21,7 @@ type Followers struct {
 	building sync.Once        // of the catalog's first snapshot
 	fleet    *rings.Fleet     // nil without serve
 	audit    *audit.Log
+	signing  offer.Signing
 
 	composing   sync.Mutex       // guards what follows
 	offered     *catalog.Catalog // of generations; the same as catalog with serve
@@ -80,7 +81,7 @@ func (f *Followers) Generations() (all *generations.Generations, err error) {
 	}
 	if f.generations == nil {
 		f.generations, err = offer.Generations(offer.Host{
-			Catalog: f.offered, Mirror: withheld{f.mirror, f.notes}, Records: f.mirror.Records, Store: f.store, Fleet: f.fleet, Orders: f.orders, Version: f.options.Version, Log: f.options.Log,
+			Catalog: f.offered, Mirror: withheld{f.mirror, f.notes}, Records: f.mirror.Records, Store: f.store, Fleet: f.fleet, Orders: f.orders, Signing: &f.signing, Version: f.options.Version, Log: f.options.Log,
 		})
 	}
 	return f.generations, err

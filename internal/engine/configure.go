@@ -12,6 +12,7 @@ import (
 	"syncd/internal/downstream/believer"
 	"syncd/internal/downstream/follower"
 	"syncd/internal/downstream/rings"
+	"syncd/internal/engine/upload"
 	"syncd/internal/fetcher"
 	"syncd/internal/golive"
 	"syncd/internal/golive/gate"
@@ -70,13 +71,18 @@ func (e *Engine) configure(cfg *config.Config) error {
 	if next.source, next.id, err = e.connect(cfg); err != nil {
 		return cfg.Located("source", err)
 	}
-	publisher, err := e.uploads.Prepare(cfg)
+	signer, err := cfg.Signer()
+	var publisher *upload.Publisher
+	if err == nil {
+		publisher, err = e.uploads.Prepare(cfg, signer)
+	}
 	if err != nil {
 		next.source.close()
 		return err
 	}
 	e.series.create(cfg)
 	e.Followers.configure(cfg)
+	e.Followers.signing.Use(signer)
 	e.audit.SetKeep(cfg.Audit.Keep)
 	e.bandwidth.Set(cfg.Transfers.Bandwidth)
 	e.Scrub.rate.Set(rate.Always(cfg.Scrub.Rate))

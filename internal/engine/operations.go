@@ -43,6 +43,9 @@ func (e *Engine) newOperations() *operation.Table {
 	)
 }
 
+// KeepSigned renews the statement about what is in the bucket until ctx ends.
+func (e *Engine) KeepSigned(ctx context.Context) { e.uploads.KeepSigned(ctx) }
+
 // method does an operation with the configuration in force.
 type method[Request, Result any] = func(context.Context, *active, Request) (Result, error)
 

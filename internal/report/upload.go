@@ -30,7 +30,18 @@ type Upload struct {
 
 	Verification *UploadCheck `json:"verification,omitempty"` // nil if none was asked for
 
+	Signed *Signed `json:"signed,omitempty"` // nil without signatures
+
 	Served int `json:"-"` // the generation of this host that the bucket shows; 0 if it does not
+}
+
+// Signed says whose keys signed a generation.
+type Signed struct {
+	Origin  string    `json:"origin"`
+	By      []string  `json:"by"`      // names of the keys that count
+	Missing int       `json:"missing"` // signatures until followers believe it
+	Expires time.Time `json:"expires,omitzero"`
+	Trust   int       `json:"trust"` // version of the trust text
 }
 
 // Collection is what a garbage collection of the bucket deleted.

@@ -22,6 +22,17 @@ type Current struct {
 
 	Statement string    `json:"statement,omitempty"` // about the generation, with its signatures; see package trust
 	Trust     TrustText `json:"trust,omitzero"`      // the newest version of the trust text; zero for none
+
+	// Next collects signatures until it takes the place of what followers see. It may be about
+	// the same generation. Followers do not look at it.
+	Next Next `json:"next,omitzero"`
+}
+
+// Next is a generation, and a statement about it that not enough keys have signed yet.
+type Next struct {
+	Generation int               `json:"generation"`
+	SHA256     manifest.ObjectID `json:"sha256"`
+	Statement  string            `json:"statement"`
 }
 
 // TrustText names a version of a trust text.
@@ -87,6 +98,8 @@ func (c Current) check() error {
 		err = fmt.Errorf("fence %d", c.Fence)
 	case len(c.Statement) > maxStatement:
 		err = fmt.Errorf("a statement of %d bytes, at most %d are allowed", len(c.Statement), maxStatement)
+	case c.Next != (Next{}) && (c.Next.Generation < 1 || c.Next.Generation > maxGeneration || c.Next.SHA256.IsZero() || len(c.Next.Statement) > maxStatement):
+		err = fmt.Errorf("a next generation %d with a statement of %d bytes", c.Next.Generation, len(c.Next.Statement))
 	case c.Trust != (TrustText{}) && (c.Trust.Version < 1 || c.Trust.SHA256.IsZero()):
 		err = fmt.Errorf("version %d of a trust text", c.Trust.Version)
 	default:

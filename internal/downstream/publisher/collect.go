@@ -149,7 +149,7 @@ const maxRemoved = 500
 func (c *collection) removeAll(ctx context.Context, candidates []string) error {
 	for some := range slices.Chunk(candidates, maxRemoved) {
 		if len(c.destroyedRecords) > 0 {
-			if stands, err := c.standing(ctx); err != nil || stands != c.kept.stands {
+			if at, err := c.standing(ctx); err != nil || at.id() != c.kept.stands {
 				return cmp.Or(err, errOtherGeneration)
 			}
 		}
@@ -208,7 +208,7 @@ func (c *collection) inUse(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("nothing is deleted: %w", err)
 		}
-		if c.server.LeastAge(found.Written) >= c.cfg.Grace {
+		if c.server.LeastAge(found.Written) >= c.cfg.Grace && number <= at.shown.Generation {
 			return nil // the one before was replaced longer ago than that
 		}
 		number = g.Previous

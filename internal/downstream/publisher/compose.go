@@ -17,6 +17,7 @@ type next struct {
 	manifests []bucket.Manifest
 	own       []mirror.Record // of manifests that come from this host
 	kept      []string        // manifests that another publisher has newer
+	borrowed  bool            // something is there on another publisher's word
 
 	destruction map[string]destruction.Order
 }
@@ -25,13 +26,13 @@ type next struct {
 // the present one, it may be ahead: this host replaces nothing newer, and drops nothing
 // that it is configured to mirror, too. A forced generation shows what is served here alone.
 func (p *Publisher) compose(served mirror.Generation, at state, force bool) (n next, err error) {
-	present, isAuthor := at.generation, force || p.identity.wrote(at.SHA256)
+	present, isAuthor := at.generation, force || p.identity.Wrote(at.SHA256)
 	isOwn := func(m bucket.Manifest) bool {
-		return isAuthor && m.Publisher == "" || force || m.Publisher == p.identity.name()
+		return isAuthor && m.Publisher == "" || force || m.Publisher == p.identity.Name()
 	}
 	keep := func(m bucket.Manifest) {
 		m.Publisher = cmp.Or(m.Publisher, present.Publisher)
-		n.manifests, n.kept = append(n.manifests, m), append(n.kept, m.Name)
+		n.manifests, n.kept, n.borrowed = append(n.manifests, m), append(n.kept, m.Name), true
 	}
 	for _, name := range served.Names() {
 		record := served.Records[name]
@@ -58,13 +59,15 @@ func (p *Publisher) compose(served mirror.Generation, at state, force bool) (n n
 	n.destruction = map[string]destruction.Order{}
 	for _, m := range n.manifests {
 		theirs := present.Destruction[m.Name]
-		if isAuthor && theirs.Publisher == "" || force || theirs.Publisher == p.identity.name() {
+		if isAuthor && theirs.Publisher == "" || force || theirs.Publisher == p.identity.Name() {
 			theirs.Seconds = 0 // it was this host's
 		}
 		theirs.Publisher = cmp.Or(theirs.Publisher, present.Publisher)
-		if order := p.orderFor(m, theirs); !order.IsZero() {
+		order := p.orderFor(m, theirs)
+		if !order.IsZero() {
 			n.destruction[m.Name] = order
 		}
+		n.borrowed = n.borrowed || !isAuthor && !order.Equal(p.orderFor(m, destruction.Order{}))
 	}
 	return n, nil
 }

@@ -13,7 +13,7 @@ import (
 // standing expects what a publication says of the generation in the bucket.
 func standing(t *testing.T, done report.Upload, result report.Result, generation int, epoch int64, author *Publisher, isSuperseded bool) {
 	t.Helper()
-	if done.Result != result || done.Generation != generation || done.Epoch != epoch || done.Publisher != author.identity.name() || done.Superseded != isSuperseded || done.PublishedAt.IsZero() {
+	if done.Result != result || done.Generation != generation || done.Epoch != epoch || done.Publisher != author.identity.Name() || done.Superseded != isSuperseded || done.PublishedAt.IsZero() {
 		t.Errorf("%+v, expected %s, generation %d of epoch %d", done, result, generation, epoch)
 	}
 	if (done.Served == 0) != isSuperseded {

@@ -3,16 +3,18 @@ package publisher
 import (
 	"os"
 	"testing"
+
+	"syncd/internal/downstream/publisher/identity"
 )
 
 func TestAPublisherKeepsItsNameAndNoOtherHostHasIt(t *testing.T) {
 	a, b := newHost(t), newHost(t)
 	name := func(h *host) string {
-		i, err := newIdentity(h, h.dir)
+		i, err := identity.New(h, h.dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return i.name()
+		return i.Name()
 	}
 	first := name(a)
 	if again := name(a); again != first {
@@ -59,7 +61,7 @@ func TestACopyOfAMachineIsNoAuthorOfWhatTheOtherPublished(t *testing.T) {
 	if c.files["addr/a"] != "new" || c.generation.Publisher == name {
 		t.Errorf("%s published %v", c.generation.Publisher, c.files)
 	}
-	if again := q.identity.name(); again != c.generation.Publisher {
+	if again := q.identity.Name(); again != c.generation.Publisher {
 		t.Errorf("%s, and %s later", c.generation.Publisher, again)
 	}
 }

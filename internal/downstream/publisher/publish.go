@@ -15,6 +15,8 @@ import (
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/objectstore"
+	"syncd/internal/downstream/publisher/identity"
+	"syncd/internal/downstream/trust"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/destruction"
 	"syncd/internal/mirror"
@@ -33,7 +35,7 @@ type Config struct {
 	Order      func(manifest string) destruction.Order // that followers get; nil for none
 	Observer   Observer
 	Revision   func(name, id string) (mirror.Record, error) // a revision on disk that is not served
-	Memory     Memory
+	Memory     identity.Memory
 	Keep       func(done report.Upload, at time.Time) error // saves the outcome of each attempt
 
 	KeepCollection func(err string, at time.Time) error // saves the outcome of each collection; "" for no error
@@ -43,6 +45,8 @@ type Config struct {
 	Version string
 	Recheck time.Duration // how long the bucket is trusted to be as it was left
 	Past    Past          // of the place, by earlier processes
+
+	Signer *trust.Signer // nil signs nothing
 }
 
 // Past is what this host did and saw at a place before.
@@ -75,7 +79,7 @@ type Observer interface {
 // Publisher publishes to one place. Its methods are safe for concurrent use.
 type Publisher struct {
 	cfg      Config
-	identity *identity
+	identity *identity.Identity
 	store    *storage
 	election *election // nil without
 	server   objectstore.Server
@@ -94,9 +98,11 @@ type Publisher struct {
 	wish      string        // the result: published, or found there
 	confirmed time.Time     // when
 	stands    generationID  // the generation that it found or left there
+	statement string        // about that, "" without signatures
 	last      report.Upload // the outcome of that
 
 	past   atomic.Pointer[Past] // only the publication that runs changes it
+	left   atomic.Pointer[left] // as past
 	seen   sighting
 	probed *bool // whether the server has conditional writes; nil before the probe
 }
@@ -108,14 +114,14 @@ func New(cfg Config) (*Publisher, error) {
 		p.collectAt.Store(1)
 	}
 	var err error
-	if p.identity, err = newIdentity(cfg.Memory, cfg.Mirror.Dir()); err != nil {
+	if p.identity, err = identity.New(cfg.Memory, cfg.Mirror.Dir()); err != nil {
 		cfg.Log.Warn().Err(err).Msg("keeping the publisher's name failed; after the next start it has another one")
 	}
 	p.past.Store(&cfg.Past)
 	p.ctx, p.ending = context.WithCancel(context.Background())
 	mayWrite := func() error { return nil }
 	if cfg.Lease > 0 {
-		p.election = newElection(p.identity.name()+" "+rand.Text()[:8], cfg.Lease)
+		p.election = newElection(p.identity.Name()+" "+rand.Text()[:8], cfg.Lease)
 		place := cfg.Place
 		place.Retry = objectstore.Retry{InitialInterval: cfg.Lease / 50, MaxInterval: cfg.Lease / 10, MaxElapsed: cfg.Lease / 3}
 		if p.election.store, err = connect(place, p.election.mayWriteLease, &p.server); err != nil {
@@ -228,7 +234,7 @@ func (p *Publisher) Holder() (name string, own bool) {
 }
 
 func (p *Publisher) upload(ctx context.Context, req Request) (done report.Upload, err error) {
-	if req == (Request{}) && p.isConfirmed() && p.holds() && !p.isReplaced(ctx) {
+	if req == (Request{}) && p.isConfirmed() && p.holds() && !p.isDue(p.statement, p.stands) && !p.isReplaced(ctx) {
 		done = p.last
 		if !done.Superseded { // it may be another generation of this host with the same data
 			done.Served = p.cfg.Mirror.Current().Number
@@ -266,20 +272,20 @@ const lookPatience = 15 * time.Second
 func (p *Publisher) isReplaced(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
-	stands, err := p.standing(ctx)
-	return errors.Is(err, objectstore.ErrNotThere) || err == nil && stands != p.stands
+	at, err := p.standing(ctx)
+	return errors.Is(err, objectstore.ErrNotThere) || err == nil && (at.id() != p.stands || p.cfg.Signer != nil && at.Statement != p.statement)
 }
 
 // standing is what current.json names; nothing if it is damaged.
-func (p *Publisher) standing(ctx context.Context) (stands generationID, err error) {
+func (p *Publisher) standing(ctx context.Context) (at state, err error) {
 	text, _, err := p.store.text(ctx, bucket.CurrentName)
 	if err != nil {
-		return stands, err
+		return at, err
 	}
 	if current, err := bucket.ParseCurrent(text); err == nil {
-		stands = state{Current: current}.id()
+		at = readState(current, "")
 	}
-	return stands, nil
+	return at, nil
 }
 
 // isConfirmed is true when the bucket was seen not long ago to show what is served.
@@ -317,6 +323,8 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	if req.mend != nil {
 		req.mend.rename(&at.generation)
 	}
+	p.distrust(&at)
+	p.statement = at.Statement
 	done := report.Upload{Result: report.UploadUnchanged, Generation: at.Generation, Epoch: at.epoch(), Publisher: at.generation.Publisher, PublishedAt: at.generation.PublishedAt}
 	if !req.Force && p.isTaken(at) {
 		done.Superseded = true
@@ -327,12 +335,18 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 		return report.Upload{}, err
 	}
 	done.Kept = next.kept
-	if at.Generation == 0 && len(next.manifests) == 0 {
+	if (at.Generation == 0 || at.isCut) && len(next.manifests) == 0 {
 		return done, nil
 	}
-	done.Superseded = len(next.kept) > 0 && !p.identity.wrote(at.SHA256)
-	if !req.Force && bucket.SameManifests(next.manifests, at.generation.Manifests) && bucket.SameOrders(next.destruction, at.generation.Destruction) {
-		if at.Generation != 0 && at.Fence != p.fenceFor(at) && !req.DryRun {
+	done.Superseded = len(next.kept) > 0 && !p.identity.Wrote(at.SHA256)
+	if !req.Force && p.waits(at, next) {
+		return p.confirm(served, at.id(), done), nil
+	}
+	if err := p.checkRecords(ctx, at, &next); err != nil {
+		return done, err
+	}
+	if !req.Force && !at.isCut && bucket.SameManifests(next.manifests, at.generation.Manifests) && bucket.SameOrders(next.destruction, at.generation.Destruction) {
+		if at.Generation != 0 && (at.Fence != p.fenceFor(at) || p.isDue(at.Statement, at.id())) && !req.DryRun {
 			err = p.writeCurrent(ctx, at, at.id(), at.epoch())
 		}
 		if err == nil && !req.DryRun {
@@ -366,7 +380,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 // With an election, the lease decides.
 func (p *Publisher) isTaken(at state) bool {
 	past := p.past.Load()
-	return p.election == nil && past.Wrote && at.epoch() > past.Epoch && !p.identity.wrote(at.SHA256)
+	return p.election == nil && past.Wrote && at.epoch() > past.Epoch && !p.identity.Wrote(at.SHA256)
 }
 
 // confirm remembers what the bucket shows.
@@ -374,6 +388,8 @@ func (p *Publisher) confirm(served mirror.Generation, id generationID, done repo
 	if !done.Superseded {
 		done.Served = served.Number
 	}
+	done.Signed = p.signedBy(p.statement, id)
+	p.left.Store(&left{id, p.statement})
 	p.wish, p.confirmed, p.stands, p.last = p.wishOf(served), time.Now(), id, done
 	p.last.Result, p.last.Objects, p.last.Bytes = report.UploadUnchanged, 0, 0
 	past := p.past.Load()

@@ -31,9 +31,11 @@ func (s *storage) text(ctx context.Context, name string) ([]byte, objectstore.In
 
 // state is what current.json leads to. The zero value is an empty bucket.
 type state struct {
-	bucket.Current
-	etag       string
-	generation bucket.Generation // the zero value if it is missing or damaged
+	bucket.Current                // what this publisher goes on from
+	shown          bucket.Current // what followers see, while that waits for signatures
+	etag           string
+	generation     bucket.Generation // the zero value if it is missing or damaged
+	isCut          bool              // generation lacks what this host must not go on from
 }
 
 // generationID tells a generation from one that another publisher wrote at its number.
@@ -61,10 +63,10 @@ func (p *Publisher) readCurrent(ctx context.Context) (state, error) {
 	if err != nil {
 		return state{}, fmt.Errorf("%w: delete it to publish again, if no newer syncd wrote it", err)
 	}
-	at := state{Current: current, etag: found.ETag}
-	at.generation, _, err = p.store.readGeneration(ctx, current.Generation, current.SHA256)
+	at := readState(current, found.ETag)
+	at.generation, _, err = p.store.readGeneration(ctx, at.Generation, at.SHA256)
 	if errors.Is(err, errUnusable) {
-		p.cfg.Log.Warn().Ctx(ctx).Err(err).Int("generation", current.Generation).Msg("the bucket's generation is damaged or missing: it is published again")
+		p.cfg.Log.Warn().Ctx(ctx).Err(err).Int("generation", at.Generation).Msg("the bucket's generation is damaged or missing: it is published again")
 		err = nil
 	}
 	return at, err
@@ -143,12 +145,12 @@ const (
 // writeGeneration writes a generation and lets current.json name it. Its number and its
 // epoch are above those that this host knows, also where the bucket lost them.
 func (p *Publisher) writeGeneration(ctx context.Context, at state, n next, beginsEpoch bool) (g bucket.Generation, written generationID, err error) {
-	if at.generation.Publisher == p.identity.name() && !p.identity.wrote(at.SHA256) {
+	if at.generation.Publisher == p.identity.Name() && !p.identity.Wrote(at.SHA256) {
 		p.forgetName()
 	}
 	past := p.past.Load()
 	g = bucket.Generation{
-		Previous: at.Generation, Fence: p.fenceFor(at), Epoch: max(at.epoch(), past.Epoch), Publisher: p.identity.name(),
+		Previous: at.Generation, Fence: p.fenceFor(at), Epoch: max(at.epoch(), past.Epoch), Publisher: p.identity.Name(),
 		PublishedAt: time.Now().UTC().Truncate(time.Second), Version: p.cfg.Version, Manifests: n.manifests, Destruction: n.destruction,
 	}
 	if beginsEpoch {
@@ -177,7 +179,7 @@ func (p *Publisher) writeGeneration(ctx context.Context, at state, n next, begin
 		if err := p.store.see(ctx, bucket.GenerationName(g.Number), int64(len(g.Text())), written.sum); err != nil {
 			return g, written, err
 		}
-		if err := p.identity.remember(written.sum); err != nil {
+		if err := p.identity.Remember(written.sum); err != nil {
 			p.cfg.Log.Warn().Ctx(ctx).Err(err).Msg("keeping what this host published failed; after the next start it counts as another publisher's")
 		}
 		return g, written, p.writeCurrent(ctx, at, written, g.Epoch)
@@ -188,11 +190,11 @@ func (p *Publisher) writeGeneration(ctx context.Context, at state, n next, begin
 // forgetName takes another name, because another host of the same image or backup has this
 // one.
 func (p *Publisher) forgetName() {
-	shared := p.identity.name()
-	if err := p.identity.renew(); err != nil {
+	shared := p.identity.Name()
+	if err := p.identity.Renew(); err != nil {
 		p.cfg.Log.Warn().Err(err).Msg("keeping the publisher's name failed; after the next start it has another one")
 	}
-	p.cfg.Log.Warn().Str("publisher", p.identity.name()).Msgf("another host publishes to this bucket as %s: this one has a new name", shared)
+	p.cfg.Log.Warn().Str("publisher", p.identity.Name()).Msgf("another host publishes to this bucket as %s: this one has a new name", shared)
 }
 
 // freeNumber is the number after those in a list, which may be stale.
@@ -232,10 +234,16 @@ func (p *Publisher) writeCurrent(ctx context.Context, at state, to generationID,
 		c = objectstore.Condition{Absent: true}
 	}
 	current := bucket.Current{
-		Generation: to.number, SHA256: to.sum, Fence: p.fenceFor(at), Epoch: epoch, Publisher: p.identity.name(), PublishedAt: time.Now().UTC(),
+		Generation: to.number, SHA256: to.sum, Fence: p.fenceFor(at), Epoch: epoch, Publisher: p.identity.Name(), PublishedAt: time.Now().UTC(),
+	}
+	if err := p.sign(ctx, at, &current); err != nil {
+		return err
 	}
 	_, err := p.store.Put(ctx, bucket.CurrentName, current.Text(), p.when(c))
-	return p.store.settle(ctx, bucket.CurrentName, current.Text(), err)
+	if err = p.store.settle(ctx, bucket.CurrentName, current.Text(), err); err == nil {
+		p.statement = readState(current, "").Statement
+	}
+	return err
 }
 
 // when is a condition, if the server knows conditions.

@@ -223,7 +223,7 @@ func (v *verification) eachKept(ctx context.Context, use func(bucket.Generation)
 		if err := use(g); err != nil {
 			return err
 		}
-		if g.Previous == 0 || v.server.LeastAge(found.Written) >= v.cfg.Grace {
+		if g.Previous == 0 || v.server.LeastAge(found.Written) >= v.cfg.Grace && number <= v.at.shown.Generation {
 			return nil
 		}
 		number = g.Previous

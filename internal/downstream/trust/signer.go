@@ -27,6 +27,9 @@ func NewSigner(key *PrivateKey, chain Chain, valid time.Duration) (*Signer, erro
 	if _, found := newest.Key(key.public.text); !found {
 		return nil, fmt.Errorf("key %s is not in the trust text of %s (version %d): add it with `syncd trust add`", key.public.Name(), newest.Origin, newest.Version)
 	}
+	if first := chain.Root().Version; first != 1 {
+		return nil, fmt.Errorf("the trust file of a publisher must begin with version 1, which followers may have, and not with %d", first)
+	}
 	if valid < MinValid {
 		return nil, fmt.Errorf("statements would be valid for %s, at least %s is needed", valid, MinValid)
 	}
@@ -36,16 +39,31 @@ func NewSigner(key *PrivateKey, chain Chain, valid time.Duration) (*Signer, erro
 // Chain is the versions of the trust text, which followers need.
 func (s *Signer) Chain() Chain { return s.chain }
 
+// Valid is how long a statement holds.
+func (s *Signer) Valid() time.Duration { return s.valid }
+
 // Key is the public half of the key.
 func (s *Signer) Key() Key { return s.key.public }
 
 // Missing is how many more keys must sign a statement before followers believe it.
 func (s *Signer) Missing(statement string) int {
-	newest := s.chain.Newest()
-	if statement == "" {
-		return newest.Threshold
+	return max(0, s.chain.Newest().Threshold-len(s.chain.Newest().SignersOf([]byte(statement))))
+}
+
+// SignersOf returns the keys that signed a statement about a generation; none for a
+// statement about another one.
+func (s *Signer) SignersOf(statement string, number int, sum manifest.ObjectID) []Key {
+	known, err := ParseStatement([]byte(statement))
+	if err != nil || known.Origin != s.chain.Newest().Origin || known.Generation != number || known.SHA256 != sum {
+		return nil
 	}
-	return max(0, newest.Threshold-len(newest.SignersOf([]byte(statement))))
+	return s.chain.Newest().SignersOf([]byte(statement))
+}
+
+// IsBelieved is true for a statement that followers believe at now.
+func (s *Signer) IsBelieved(statement string, now time.Time) bool {
+	known, _, err := s.chain.Newest().Believe([]byte(statement))
+	return err == nil && now.Before(known.Expires)
 }
 
 // Sign returns a statement about a generation. It keeps before while that is about the same

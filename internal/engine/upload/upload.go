@@ -3,6 +3,7 @@ package upload
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/downstream/objectstore"
 	"syncd/internal/downstream/publisher"
+	"syncd/internal/downstream/trust"
 	"syncd/internal/host/rate"
 	"syncd/internal/manifest/destruction"
 	"syncd/internal/metrics"
@@ -54,6 +56,7 @@ type Publisher struct {
 	*publisher.Publisher
 	settings settings
 	retries  *retries
+	signer   *trust.Signer // nil signs nothing
 }
 
 // settings are the settings of a publisher: another one is made when they change.
@@ -61,16 +64,23 @@ type settings struct {
 	publish  config.Publish
 	election config.Election
 	source   config.Source // for its ca_file and its patience
+	signing  string        // identifies the key and the trust text, "" for none
 }
 
 // Prepare returns the publisher of a configuration: that in force, a new one, or
 // nil for none.
-func (u *Uploader) Prepare(cfg *config.Config) (*Publisher, error) {
+func (u *Uploader) Prepare(cfg *config.Config, signer *trust.Signer) (*Publisher, error) {
 	if !cfg.Publish.S3.IsSet() {
 		return nil, nil
 	}
 	source := config.Source{Connection: config.Connection{CAFile: cfg.Source.CAFile, StallTimeout: cfg.Source.StallTimeout, Retry: cfg.Source.Retry}}
-	settings := settings{cfg.Publish, cfg.Election, source}
+	settings := settings{cfg.Publish, cfg.Election, source, ""}
+	if signer != nil {
+		settings.signing = fmt.Sprintf("%s %s %s", signer.Key(), signer.Valid(), signer.Chain().Newest().Fingerprint())
+		if cfg.Election.Lease > 0 && signer.Chain().Newest().Threshold > 1 {
+			return nil, cfg.At("election").Error(cfg.Path, "lets one publisher write, but the trust text asks for signatures of several", "remove it: publishers without an election do not cross either")
+		}
+	}
 	if before := u.inForce.Load(); before != nil && reflect.DeepEqual(before.settings, settings) {
 		return before, nil
 	}
@@ -85,9 +95,10 @@ func (u *Uploader) Prepare(cfg *config.Config) (*Publisher, error) {
 	p, err := publisher.New(publisher.Config{
 		Place: place, Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: u.cfg.Served, Objects: u.cfg.Mirror.Objects, Observer: u.cfg.Metrics, Revision: u.cfg.Mirror.Records.Revision, Memory: u.cfg.Store, Keep: outcomes.keep, KeepCollection: outcomes.keepCollection, MustCollect: known.CollectionError != "", Log: u.cfg.Log,
 		Configured: func(name string) bool { return u.cfg.Config().Has(name) }, Order: u.cfg.Order, Version: u.cfg.Version, Recheck: cfg.RecheckInterval,
-		Past: publisher.Past{Epoch: known.Epoch, Generation: known.Generation, Wrote: !known.PublishedAt.IsZero()},
+		Signer: signer,
+		Past:   publisher.Past{Epoch: known.Epoch, Generation: known.Generation, Wrote: !known.PublishedAt.IsZero()},
 	})
-	return &Publisher{p, settings, retries}, err
+	return &Publisher{p, settings, retries, signer}, err
 }
 
 // Place is the place of publish.s3.
@@ -138,6 +149,25 @@ func (u *Uploader) Upload(ctx context.Context) *report.Upload {
 		return nil // this process ends: the next sync publishes
 	}
 	return &done
+}
+
+// KeepSigned renews the statement about what is in the bucket until ctx ends. It needs no sync,
+// because a statement must not expire where nothing is new.
+func (u *Uploader) KeepSigned(ctx context.Context) {
+	for {
+		every := time.Minute // a configuration that signs may come
+		if p := u.inForce.Load(); p != nil && p.signer != nil {
+			every = min(every, p.signer.Valid()/16)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(every):
+		}
+		if p := u.inForce.Load(); p != nil && p.signer != nil && p.IsDue() {
+			_, _ = p.Publisher.Upload(ctx, publisher.Request{}) // it has noted the outcome
+		}
+	}
 }
 
 // UploadDestroyed publishes what was destroyed, and removes it from the place. nil means that

@@ -1,4 +1,5 @@
-package publisher
+// Package identity keeps which publisher of a bucket this host is, and what it wrote.
+package identity
 
 import (
 	"crypto/rand"
@@ -21,11 +22,11 @@ type Memory interface {
 	SetPublisher(store.Publisher) error
 }
 
-// identity tells this publisher from all others of a bucket. Its id is random, so that two
+// Identity tells this publisher from all others of a bucket. Its id is random, so that two
 // hosts of one image differ. It belongs to one machine and folder: the copy of a state
 // elsewhere gets another id. The copy of a whole machine is found out when the bucket has a
 // generation of this name that this publisher did not write.
-type identity struct {
+type Identity struct {
 	memory Memory
 
 	mu    sync.Mutex // guards what follows
@@ -36,11 +37,11 @@ type identity struct {
 // whose write may have failed.
 const maxWritten = 8
 
-// newIdentity returns the identity that is kept, or a new one. An error says that it will
+// New returns the identity that is kept, or a new one. An error says that it will
 // be forgotten at the end of the process.
-func newIdentity(memory Memory, dir string) (*identity, error) {
+func New(memory Memory, dir string) (*Identity, error) {
 	known, err := memory.Publisher()
-	i := &identity{memory: memory, known: known}
+	i := &Identity{memory: memory, known: known}
 	if home := homeOf(dir); err != nil || known.ID == "" || known.Home != home {
 		i.known = store.Publisher{ID: newID(), Home: home}
 		err = memory.SetPublisher(i.known)
@@ -54,8 +55,8 @@ func newID() string {
 	return hex.EncodeToString(random)
 }
 
-// name names this publisher in texts.
-func (i *identity) name() string {
+// Name names this publisher in texts.
+func (i *Identity) Name() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	host, err := os.Hostname()
@@ -65,15 +66,15 @@ func (i *identity) name() string {
 	return host[:min(len(host), 64)] + "-" + i.known.ID
 }
 
-// wrote is true for the text of a generation that this publisher wrote.
-func (i *identity) wrote(sum manifest.ObjectID) bool {
+// Wrote is true for the text of a generation that this publisher wrote.
+func (i *Identity) Wrote(sum manifest.ObjectID) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return slices.Contains(i.known.Written, sum)
 }
 
-// remember keeps a generation that is about to be written.
-func (i *identity) remember(sum manifest.ObjectID) error {
+// Remember keeps a generation that is about to be written.
+func (i *Identity) Remember(sum manifest.ObjectID) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	written := append(slices.Clone(i.known.Written), sum)
@@ -81,8 +82,8 @@ func (i *identity) remember(sum manifest.ObjectID) error {
 	return i.memory.SetPublisher(i.known)
 }
 
-// renew gives this publisher another name: another host has this one.
-func (i *identity) renew() error {
+// Renew gives this publisher another name: another host has this one.
+func (i *Identity) Renew() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.known.ID = newID()

@@ -1,0 +1,191 @@
+package publisher
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/objectstore"
+	"syncd/internal/downstream/trust"
+	"syncd/internal/manifest/destruction"
+	"syncd/internal/mirror"
+	"syncd/internal/mirror/record"
+	"syncd/internal/report"
+)
+
+// readState is what a text of current.json leads this publisher to: where signatures are
+// collected, the generation that waits for them.
+func readState(c bucket.Current, etag string) state {
+	at := state{Current: c, shown: c, etag: etag}
+	if c.Next.Generation >= c.Generation {
+		at.Generation, at.SHA256, at.Statement = c.Next.Generation, c.Next.SHA256, c.Next.Statement
+	}
+	return at
+}
+
+// distrust leaves of a generation that no trusted key signed only what this host wrote
+// itself: anybody who can write the bucket may have written the rest.
+func (p *Publisher) distrust(at *state) {
+	s := p.cfg.Signer
+	if s == nil || len(s.SignersOf(at.Statement, at.Generation, at.SHA256)) > 0 {
+		return
+	}
+	if !p.identity.Wrote(at.SHA256) {
+		at.generation, at.Epoch, at.isCut = bucket.Generation{}, 0, true
+		if past := p.past.Load().Generation; past > 0 && at.Generation > past+maxGap {
+			at.Generation = past // such a number would end the counting
+		}
+		return
+	}
+	g, whole := &at.generation, at.generation
+	g.Manifests = slices.DeleteFunc(slices.Clone(g.Manifests), func(m bucket.Manifest) bool { return m.Publisher != "" })
+	g.Destruction = maps.Clone(g.Destruction)
+	maps.DeleteFunc(g.Destruction, func(_ string, o destruction.Order) bool { return o.Publisher != "" })
+	at.isCut = len(g.Manifests) < len(whole.Manifests) || len(g.Destruction) < len(whole.Destruction)
+}
+
+// waits is true when a generation would rest on the word of fewer keys than followers ask
+// for. This host signs only what it has itself, or what enough keys have signed.
+func (p *Publisher) waits(at state, n next) bool {
+	if !p.isWeak(at) {
+		return false
+	}
+	past := p.past.Load().Generation
+	return n.borrowed || past > 0 && at.Generation > past+maxGap
+}
+
+// isWeak is true for another publisher's generation that too few keys have signed.
+func (p *Publisher) isWeak(at state) bool {
+	return p.cfg.Signer != nil && at.Generation > 0 && !p.identity.Wrote(at.SHA256) && p.cfg.Signer.Missing(at.Statement) > 0
+}
+
+// checkRecords looks into the records of another publisher that this host is about to sign:
+// a revision names its files by 48 bits alone.
+func (p *Publisher) checkRecords(ctx context.Context, at state, n *next) error {
+	if !p.isWeak(at) {
+		return nil
+	}
+	for _, own := range n.own {
+		i := slices.IndexFunc(n.manifests, func(m bucket.Manifest) bool { return m.Name == own.Manifest })
+		mine, err := withRecord(n.manifests[i], own)
+		if err != nil || mine.RecordSHA256 == n.manifests[i].RecordSHA256 {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		theirs, err := p.store.readRecord(ctx, n.manifests[i])
+		switch {
+		case errors.Is(err, errUnusable) || err == nil && !sameFiles(theirs, own):
+			n.manifests[i] = mine
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// sameFiles is true for records with the same contents at the same paths.
+func sameFiles(theirs record.Record, own mirror.Record) bool {
+	return slices.EqualFunc(theirs.Files, own.Files, func(a, b record.File) bool {
+		return a.Path == b.Path && a.Object == b.Object && a.Size == b.Size
+	})
+}
+
+// IsDue is true when the bucket is to be looked at although nothing here is new: the statement
+// about what is there is to be renewed, or lacks signatures.
+func (p *Publisher) IsDue() bool {
+	last := p.left.Load()
+	return last != nil && (p.cfg.Signer.Missing(last.statement) > 0 || p.isDue(last.statement, last.id))
+}
+
+// left is a generation and the statement about it, as a publication left them in the bucket.
+type left struct {
+	id        generationID
+	statement string
+}
+
+// isDue is true when the statement about a generation is to be renewed, or lacks the
+// signature of this host.
+func (p *Publisher) isDue(statement string, of generationID) bool {
+	s := p.cfg.Signer
+	if s == nil || of.number == 0 {
+		return false
+	}
+	signed, err := s.Sign(statement, of.number, of.sum, time.Now())
+	return err != nil || signed != statement
+}
+
+// sign puts a statement about a generation into current.json. A statement that lacks
+// signatures waits beside the one that followers believe.
+func (p *Publisher) sign(ctx context.Context, at state, current *bucket.Current) error {
+	s := p.cfg.Signer
+	if s == nil {
+		return nil
+	}
+	now := time.Now()
+	statement, err := s.Sign(at.Statement, current.Generation, current.SHA256, now)
+	if err != nil {
+		return err
+	}
+	if err := p.writeTrust(ctx, at.shown.Trust); err != nil {
+		return err
+	}
+	if s.Missing(statement) > 0 && s.IsBelieved(at.shown.Statement, now) {
+		current.Next = bucket.Next{Generation: current.Generation, SHA256: current.SHA256, Statement: statement}
+		current.Generation, current.SHA256, current.Epoch, statement = at.shown.Generation, at.shown.SHA256, at.shown.Epoch, at.shown.Statement
+	}
+	current.Statement, current.Trust = statement, p.newestTrust(at.shown.Trust)
+	return nil
+}
+
+// newestTrust is the version of the trust text that current.json names: another publisher
+// may have a newer one already.
+func (p *Publisher) newestTrust(named bucket.TrustText) bucket.TrustText {
+	newest := p.cfg.Signer.Chain().Newest()
+	if named.Version > newest.Version {
+		return named
+	}
+	return bucket.TrustText{Version: newest.Version, SHA256: sha256.Sum256(newest.Bytes())}
+}
+
+// writeTrust writes the versions of the trust text, unless current.json names the newest.
+func (p *Publisher) writeTrust(ctx context.Context, named bucket.TrustText) error {
+	if named == p.newestTrust(named) {
+		return nil
+	}
+	for _, text := range p.cfg.Signer.Chain() {
+		name := bucket.TrustName(text.Version)
+		err := p.writeNew(ctx, name, text.Bytes())
+		if errors.Is(err, objectstore.ErrChanged) {
+			err = fmt.Errorf("%s in the bucket is another text than in sign.trust_file: compare both with `syncd trust show`, and delete the wrong one", name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// signedBy says who signed a generation.
+func (p *Publisher) signedBy(statement string, of generationID) *report.Signed {
+	s := p.cfg.Signer
+	if s == nil || of.number == 0 {
+		return nil
+	}
+	signed := &report.Signed{Origin: s.Chain().Newest().Origin, By: []string{}, Missing: s.Chain().Newest().Threshold, Trust: s.Chain().Newest().Version}
+	known, err := trust.ParseStatement([]byte(statement))
+	if err != nil || (generationID{known.Generation, known.SHA256}) != of {
+		return signed
+	}
+	for _, k := range s.SignersOf(statement, of.number, of.sum) {
+		signed.By = append(signed.By, k.Name())
+	}
+	signed.Missing, signed.Expires = s.Missing(statement), known.Expires
+	return signed
+}

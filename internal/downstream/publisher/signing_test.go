@@ -1,0 +1,238 @@
+package publisher
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/bucket/buckettest"
+	"syncd/internal/downstream/trust"
+	"syncd/internal/mirror/record"
+	"syncd/internal/report"
+)
+
+// keys are the private keys of an origin, and its trust text.
+type keys struct {
+	private []*trust.PrivateKey
+	chain   trust.Chain
+}
+
+func newKeys(t *testing.T, threshold int, names ...string) keys {
+	t.Helper()
+	var k keys
+	var public []trust.Key
+	for _, name := range names {
+		secret, _, err := trust.GenerateKey(name)
+		must(t, err)
+		key, err := trust.ParsePrivateKey(secret)
+		must(t, err)
+		k.private, public = append(k.private, key), append(public, key.Public())
+	}
+	text, err := trust.New("mirror.example.net", threshold, time.Now().AddDate(1, 0, 0), public...)
+	must(t, err)
+	k.chain = trust.Chain{text}
+	return k
+}
+
+// signsWith gives a publisher the key with an index.
+func (k keys) signsWith(t *testing.T, i int, valid time.Duration) func(*Config) {
+	t.Helper()
+	signer, err := trust.NewSigner(k.private[i], k.chain, valid)
+	must(t, err)
+	return func(c *Config) { c.Signer = signer }
+}
+
+// believed is the generation that followers believe, 0 for none, and the names of its signers.
+func (k keys) believed(t *testing.T, server *buckettest.Server) (number int, signers string) {
+	t.Helper()
+	c, err := bucket.ParseCurrent(file(t, server, bucket.CurrentName))
+	must(t, err)
+	s, by, err := k.chain.Newest().Believe([]byte(c.Statement))
+	if err != nil {
+		return 0, ""
+	}
+	if s.Generation != c.Generation || s.SHA256 != c.SHA256 || s.HasExpired(time.Now()) {
+		t.Errorf("the statement is about %+v, current.json about generation %d", s, c.Generation)
+	}
+	names := make([]string, len(by))
+	for i, key := range by {
+		names[i] = key.Name()
+	}
+	return s.Generation, strings.Join(names, " ")
+}
+
+func (k keys) wantBelieved(t *testing.T, server *buckettest.Server, number int, signers string) {
+	t.Helper()
+	if got, by := k.believed(t, server); got != number || by != signers {
+		t.Errorf("followers believe generation %d, signed by %q; want %d by %q", got, by, number, signers)
+	}
+}
+
+func TestAPublisherSignsAndRenews(t *testing.T) {
+	server, k, h := start(t), newKeys(t, 1, "a"), newHost(t)
+	h.serve("addr", "2026.10", map[string]string{"a": "1"})
+	plain := newPublisher(t, server.Endpoint, h, nil)
+	mustPublish(t, plain, Request{})
+	p := newPublisher(t, server.Endpoint, h, k.signsWith(t, 0, time.Hour))
+	if done := mustPublish(t, p, Request{}); done.Result != report.UploadUnchanged || done.Generation != 1 {
+		t.Errorf("%+v", done)
+	}
+	k.wantBelieved(t, server, 1, "a")
+	if got := sha256.Sum256(file(t, server, "trust/1")); got != sha256.Sum256(k.chain[0].Bytes()) {
+		t.Error("trust/1 is another text")
+	}
+	before := string(file(t, server, bucket.CurrentName))
+	mustPublish(t, p, Request{})
+	mustPublish(t, p, Request{Check: true})
+	if now := string(file(t, server, bucket.CurrentName)); now != before || p.IsDue() {
+		t.Error("a fresh statement was written again")
+	}
+	h.serve("addr", "2026.11", map[string]string{"a": "2"})
+	if done := mustPublish(t, p, Request{}); done.Signed == nil || done.Signed.Missing != 0 || done.Signed.By[0] != "a" {
+		t.Errorf("%+v", done.Signed)
+	}
+	k.wantBelieved(t, server, 2, "a")
+
+	past, err := trust.Statement{Origin: "mirror.example.net", Generation: 2, SHA256: look(t, server).current.SHA256, Issued: time.Now().Add(-16 * time.Minute), Expires: time.Now().Add(44 * time.Minute)}.Sign(k.private[0])
+	must(t, err)
+	c := look(t, server).current
+	c.Statement = string(past)
+	server.Put("mirror/"+bucket.CurrentName, c.Text())
+	mustPublish(t, p, Request{})
+	if now := look(t, server).current; now.Statement == string(past) {
+		t.Error("a statement after a quarter of its time was not renewed")
+	}
+	k.wantBelieved(t, server, 2, "a")
+}
+
+func TestTwoPublishersCollectSignatures(t *testing.T) {
+	server, k := start(t), newKeys(t, 2, "a", "b", "spare")
+	a, b := newHost(t), newHost(t)
+	p := newPublisher(t, server.Endpoint, a, k.signsWith(t, 0, time.Hour))
+	q := newPublisher(t, server.Endpoint, b, k.signsWith(t, 1, time.Hour))
+	october := map[string]string{"a": "1"}
+	a.serve("addr", "2026.10", october)
+	if done := mustPublish(t, p, Request{}); done.Signed.Missing != 1 {
+		t.Errorf("%+v", done.Signed)
+	}
+	k.wantBelieved(t, server, 0, "")
+	b.serve("addr", "2026.09", map[string]string{"a": "0"})
+	if done := mustPublish(t, q, Request{}); done.Result != report.UploadUnchanged || len(done.Kept) != 1 || done.Signed.Missing != 1 {
+		t.Errorf("a publisher signed what it does not have: %+v, %+v", done, done.Signed)
+	}
+	b.serve("addr", "2026.10", october)
+	if done := mustPublish(t, q, Request{}); done.Result != report.UploadUnchanged || done.Signed.Missing != 0 || q.IsDue() {
+		t.Errorf("%+v, %+v", done, done.Signed)
+	}
+	k.wantBelieved(t, server, 1, "a b")
+
+	november := map[string]string{"a": "2"}
+	a.serve("addr", "2026.11", november)
+	mustPublish(t, p, Request{})
+	k.wantBelieved(t, server, 1, "a b") // followers see no generation that lacks signatures
+	if !p.IsDue() {
+		t.Error("the first publisher does not look for the second signature")
+	}
+	b.serve("addr", "2026.11", november)
+	mustPublish(t, q, Request{})
+	k.wantBelieved(t, server, 2, "a b")
+	mustPublish(t, p, Request{})
+	if p.IsDue() || q.IsDue() {
+		t.Error("a generation that is signed is due")
+	}
+}
+
+func TestRenewalOfTwoSignaturesLeavesTheOldStatementUntilThen(t *testing.T) {
+	server, k := start(t), newKeys(t, 2, "a", "b")
+	a, b := newHost(t), newHost(t)
+	files := map[string]string{"a": "1"}
+	a.serve("addr", "2026.10", files)
+	b.serve("addr", "2026.10", files)
+	p := newPublisher(t, server.Endpoint, a, k.signsWith(t, 0, time.Hour))
+	q := newPublisher(t, server.Endpoint, b, k.signsWith(t, 1, time.Hour))
+	mustPublish(t, p, Request{})
+	mustPublish(t, q, Request{})
+	c := look(t, server).current
+	old, err := trust.Statement{Origin: "mirror.example.net", Generation: 1, SHA256: c.SHA256, Issued: time.Now().Add(-16 * time.Minute), Expires: time.Now().Add(44 * time.Minute)}.Sign(k.private...)
+	must(t, err)
+	c.Statement = string(old)
+	server.Put("mirror/"+bucket.CurrentName, c.Text())
+	mustPublish(t, p, Request{})
+	c = look(t, server).current
+	if c.Statement != string(old) || c.Next.Generation != 1 {
+		t.Errorf("followers see %q, and %+v waits", c.Statement, c.Next)
+	}
+	k.wantBelieved(t, server, 1, "a b")
+	mustPublish(t, q, Request{})
+	c = look(t, server).current
+	if c.Statement == string(old) || c.Next != (bucket.Next{}) {
+		t.Errorf("followers see %q, and %+v waits", c.Statement, c.Next)
+	}
+	k.wantBelieved(t, server, 1, "a b")
+}
+
+func TestASignerGoesOnFromNothingThatNobodySigned(t *testing.T) {
+	for name, serves := range map[string]bool{"a host with data": true, "a host without data": false} {
+		t.Run(name, func(t *testing.T) {
+			server, k, h, thief := start(t), newKeys(t, 1, "a"), newHost(t), newHost(t)
+			thief.serve("addr", "2026.12", map[string]string{"a": "evil"})
+			thief.serve("more", "2026.12", map[string]string{"m": "evil"})
+			mustPublish(t, newPublisher(t, server.Endpoint, thief, nil), Request{})
+			if serves {
+				h.serve("addr", "2026.10", map[string]string{"a": "good"})
+			}
+			p := newPublisher(t, server.Endpoint, h, k.signsWith(t, 0, time.Hour))
+			mustPublish(t, p, Request{})
+			c := look(t, server)
+			number, _ := k.believed(t, server)
+			if number > 0 && (c.files["addr/a"] == "evil" || c.files["more/m"] != "") {
+				t.Errorf("signed: %v", c.files)
+			}
+			if serves && number != 2 {
+				t.Errorf("followers believe generation %d, want 2", number)
+			}
+		})
+	}
+}
+
+func TestARecordWithOtherFilesIsNotTheSame(t *testing.T) {
+	h := newHost(t)
+	own := h.serve("addr", "2026.10", map[string]string{"a": "1", "b": "2"})
+	theirs := bucket.RecordOf(own)
+	if !sameFiles(theirs, own) {
+		t.Error("a record is not the same as itself")
+	}
+	for name, change := range map[string]func(*record.File){
+		"path": func(f *record.File) { f.Path = "c" }, "content": func(f *record.File) { f.Object[0]++ }, "size": func(f *record.File) { f.Size++ },
+	} {
+		other := theirs
+		other.Files = slices.Clone(theirs.Files)
+		change(&other.Files[1])
+		if sameFiles(other, own) {
+			t.Errorf("a record with another %s is the same", name)
+		}
+	}
+}
+
+func TestANewTrustTextTravelsWithTheMirror(t *testing.T) {
+	server, k, h := start(t), newKeys(t, 1, "a"), newHost(t)
+	h.serve("addr", "2026.10", map[string]string{"a": "1"})
+	mustPublish(t, newPublisher(t, server.Endpoint, h, k.signsWith(t, 0, time.Hour)), Request{})
+	other := newKeys(t, 1, "b")
+	next, err := k.chain.Next(trust.Change{Add: other.chain.Newest().Keys, Remove: k.chain.Newest().Keys})
+	must(t, err)
+	next, err = k.chain.SignedBy(next, k.private[0], other.private[0])
+	must(t, err)
+	k.chain, err = k.chain.Add(next)
+	must(t, err)
+	k.private = other.private
+	mustPublish(t, newPublisher(t, server.Endpoint, h, k.signsWith(t, 0, time.Hour)), Request{})
+	k.wantBelieved(t, server, 1, "b")
+	c := look(t, server).current
+	if c.Trust.Version != 2 || sha256.Sum256(file(t, server, "trust/2")) != c.Trust.SHA256 {
+		t.Errorf("%+v", c.Trust)
+	}
+}
