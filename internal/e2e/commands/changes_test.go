@@ -94,3 +94,22 @@ func TestChangesAsAnotherUser(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Root reads no rows of a provider, and makes no scratch files among those of another user.
+func TestChangesOfRootAreReadAsTheOwnerOfTheDataDir(t *testing.T) {
+	t.Parallel()
+	h := e2e.AsRoot(t)
+	h.Must(os.Mkdir(h.Data, 0o755))
+	h.Must(os.Chown(h.Data, e2e.OtherUID, e2e.OtherGID))
+	h.Sync(0)
+	h.Provider.AdvanceSample()
+	h.Sync(0)
+	h.Expect(0, "changes", "dq_addr_data", "--rows")
+	files, err := filepath.Glob(filepath.Join(h.Data, "objects", "*", "*"))
+	h.Must(err)
+	for _, file := range files {
+		h.Must(os.Chown(file, 0, 0))
+		h.Must(os.Chmod(file, 0o600))
+	}
+	h.Contains("files of root", h.Expect(1, "changes", "dq_addr_data", "--rows").Stderr, "permission denied")
+}

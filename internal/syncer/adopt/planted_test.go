@@ -154,3 +154,16 @@ func TestAFolderIsJudgedByWhereItLies(t *testing.T) {
 		t.Errorf("it lies at %s, not at %s", f.path, want)
 	}
 }
+
+func TestAFileInThePlaceOfACopiedOneStays(t *testing.T) {
+	b := newBench(t)
+	_, copied, err := b.folder.Copy(t.Context(), b.candidate, b.into, "copy", manifest.SHA256, io.Discard)
+	b.must(err, os.Rename(b.at(name), b.at("away")), os.WriteFile(b.at(name), []byte("others"), 0o600),
+		os.Chtimes(b.at(name), copied.ModTime(), copied.ModTime()))
+	if err := b.folder.Remove(b.candidate, copied); err == nil {
+		t.Error("it was removed")
+	}
+	if _, err := os.Lstat(b.at(name)); err != nil {
+		t.Error(err)
+	}
+}
