@@ -14,11 +14,13 @@ import (
 	"syncd/internal/host/account"
 )
 
-// CheckPrograms refuses, to root, gates, hooks and exports of a configuration that another
-// user can change: that user would choose what runs as root, or as the owner of data_dir, and
-// which files appear where that one can write. It comes after BecomeOwner.
+// CheckPrograms refuses, to root, gates, hooks, exports and signatures of a configuration that
+// another user can change: that user would choose what runs as root, or as the owner of
+// data_dir, which files appear where that one can write, and what is signed. It comes after
+// BecomeOwner.
 func CheckPrograms(cfg *config.Config) error {
-	if !account.BegunByRoot() || !cfg.RunsPrograms() && !cfg.Exports() {
+	signs := cfg.Sign.KeyFile != ""
+	if !account.BegunByRoot() || !cfg.RunsPrograms() && !cfg.Exports() && !signs {
 		return nil
 	}
 	self := account.Self()
@@ -33,8 +35,12 @@ func CheckPrograms(cfg *config.Config) error {
 		return nil
 	}
 	what := "gates or hooks that would run"
-	if !cfg.RunsPrograms() {
+	switch {
+	case cfg.RunsPrograms():
+	case cfg.Exports():
 		what = "exports that would be written"
+	default:
+		what = "a key that would sign"
 	}
 	return &document.Error{
 		File: cfg.Path, Problem: fmt.Sprintf("names %s as %s, and %v", what, self.Name, err),

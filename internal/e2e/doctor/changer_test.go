@@ -49,6 +49,8 @@ func TestRootWritesNoExportOfAConfigurationThatAnotherUserCanChange(t *testing.T
 	h.Contains("data_dir of a third user", h.Expect(2, "sync").Stderr, "names exports that would be written as 23463", "user 23456 can change")
 	h.ConfigureWith(fmt.Sprintf("gate: {command: [/bin/touch, %q]}", h.Path("ran")))
 	h.Contains("a gate", h.Expect(2, "run").Stderr, "names gates or hooks that would run as 23463", "user 23456 can change")
+	h.ConfigureWith("sign: {key_file: " + h.Path("key") + ", trust_file: " + h.Path("trust") + "}")
+	h.Contains("a key", h.Expect(2, "sync").Stderr, "names a key that would sign as 23463", "user 23456 can change")
 	if _, err := os.Stat(folder); err == nil {
 		t.Error("the export was made")
 	}
