@@ -658,10 +658,11 @@ func TestSampleConfigShowsEveryKeyWithItsDefault(t *testing.T) {
 }
 
 // uncommented removes the # before keys. It drops customer_id, which must not stand
-// beside customer_id_file, and source.s3, which must not stand beside source.url.
+// beside customer_id_file, and source.s3 and source.bundles, which must not stand beside
+// source.url.
 func uncommented(text string) string {
 	text = regexp.MustCompile(`(?m)^( *)# ((?:  )*(?:- )?[a-z0-9_]+:( .*)?)$`).ReplaceAllString(text, "$1$2")
-	return regexp.MustCompile(`(?m)^( *customer_id|  s3): .*\n`).ReplaceAllString(text, "")
+	return regexp.MustCompile(`(?m)^( *customer_id|  s3|  bundles): .*\n`).ReplaceAllString(text, "")
 }
 
 // allKeys collects every key from the suggestions for unknown keys.

@@ -126,8 +126,8 @@ func checkKind(d *document.Decoder, m *Manifest, path string) {
 	if hasProduct && hasFiles {
 		d.Fail(path+".files", "product is set too", "write two entries, one with product and one with files")
 	}
-	if (hasProduct || hasFiles) && d.IsSet("source.s3") {
-		d.Fail(path, "has product or files, but a follower of a bucket mirrors entries of its publisher", "keep the name of the publisher's entry only")
+	if (hasProduct || hasFiles) && (d.IsSet("source.s3") || d.IsSet("source.bundles")) {
+		d.Fail(path, "has product or files, but a follower of a bucket or of bundles mirrors entries of its publisher", "keep the name of the publisher's entry only")
 	}
 	if m.Tag != "" && !hasProduct && !hasFiles {
 		d.Fail(path+".tag", "is only for an entry with product or files", "remove it: the links of a manifest have their own tags")

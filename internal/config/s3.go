@@ -87,9 +87,9 @@ func (d *decoder) checkBucket(s *Source) {
 	}
 }
 
-// ReadID returns the Customer ID. A follower of a bucket needs none for that.
+// ReadID returns the Customer ID. A follower of a bucket or of bundles needs none for that.
 func (s Source) ReadID() (Secret, error) {
-	if s.S3.IsSet() && len(s.Credential.ways()) == 0 {
+	if (s.S3.IsSet() || s.Bundles != "") && len(s.Credential.ways()) == 0 {
 		return "", nil
 	}
 	return s.Credential.Read()

@@ -10,6 +10,7 @@ import (
 	"syncd/internal/clients/origin"
 	"syncd/internal/config/document"
 	"syncd/internal/config/value"
+	"syncd/internal/downstream/bundle"
 	"syncd/internal/manifest"
 )
 
@@ -22,6 +23,7 @@ type Source struct {
 	MinRate MinRate
 	Report  Report
 
+	Bundles   string // a folder in which bundles appear, absolute after Load; "" = none
 	TrustFile string // absolute after Load, "" = what the source says is believed without signatures
 }
 
@@ -78,6 +80,7 @@ func (d *decoder) source(s *Source) document.Setter {
 	t["hash"] = document.Scalar(&s.Hash, value.Hash)
 	t["min_rate"] = document.Keys(s.MinRate.table())
 	t["report"] = document.Scalar(&s.Report, parseReport)
+	t["bundles"] = document.Scalar(&s.Bundles, d.besideConfig)
 	t["trust_file"] = document.Scalar(&s.TrustFile, d.besideConfig)
 	return document.Keys(t)
 }
@@ -117,6 +120,8 @@ func (d *decoder) checkSource(s *Source) {
 	s.Credential.env = &env
 	d.checkCredential("source", &s.Credential)
 	switch {
+	case d.IsSet("source.bundles"):
+		d.checkBundles(s)
 	case d.IsSet("source.s3"):
 		d.checkBucket(s)
 	case !d.IsSet("source.url") && d.Valid("source"):
@@ -130,10 +135,21 @@ func (d *decoder) checkSource(s *Source) {
 // checkSigned refuses entries that are in no signed generation of an upstream.
 func (d *decoder) checkSigned(c *Config) {
 	for i, m := range c.Manifests {
-		if c.Source.TrustFile != "" && !c.Source.S3.IsSet() && (m.Product != "" || len(m.Files) > 0) {
+		if c.Source.TrustFile != "" && !c.Source.S3.IsSet() && c.Source.Bundles == "" && (m.Product != "" || len(m.Files) > 0) {
 			d.Fail(document.Index("manifests", i), "has product or files, which no signature of source.trust_file covers", "keep the name of a manifest only, or remove source.trust_file")
 		}
 	}
+}
+
+// checkBundles checks source.bundles, which stands in the place of source.url.
+func (d *decoder) checkBundles(s *Source) {
+	if d.IsSet("source.url") || d.IsSet("source.s3") {
+		d.Fail("source.bundles", "url or s3 is set too", "keep one of them: `syncd bundle import` takes a bundle beside any source")
+	}
+	if s.Hash != manifest.SHA256 {
+		d.Fail("source.hash", "is not for bundles, which name contents by their SHA-256", "remove it")
+	}
+	s.URL = bundle.Base()
 }
 
 // checkConnection checks how the values of a connection relate, but for its addresses.

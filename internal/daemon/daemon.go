@@ -74,6 +74,7 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 	running.Go(func() { d.expire(ctx) })
 	running.Go(func() { d.destroyDue(ctx) })
 	running.Go(func() { d.logProgress(ctx) })
+	running.Go(func() { d.takeBundles(ctx) })
 	running.Go(func() { d.engine.Followers.Run(ctx) })
 	running.Go(func() { d.engine.KeepSigned(ctx) })
 	d.engine.Hooks.Deliver()

@@ -69,6 +69,9 @@ func (s *setup) askFor() string {
 }
 
 func (p *provider) checkNames(ctx context.Context) []Finding {
+	if p.cfg.Source.Bundles != "" {
+		return p.checkFolder()
+	}
 	source, err := p.Connect(p.cfg, p.id, p.storage.signAsDaemon)
 	if err != nil {
 		return []Finding{skipped("not checked, because a file of the configuration cannot be used")}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"syncd/internal/config"
+	"syncd/internal/downstream/believer"
 	"syncd/internal/downstream/bundle"
 	"syncd/internal/engine/bundles"
 	"syncd/internal/fetcher"
@@ -37,11 +39,46 @@ func (e *Engine) importBundle(ctx context.Context, req request.Import) (report.S
 		return report.Sync{}, fmt.Errorf("bundle %s has none of the configured manifests: it has %s", req.Files[0], bundles.Titles(from.Bundle))
 	}
 	sync := request.Sync{Demand: true, Force: req.Force, DryRun: req.DryRun, Trigger: request.TriggerImport}
-	result, err := e.syncFrom(ctx, sync, &parts{names: names, source: from})
-	if err == nil && !req.DryRun {
-		err = from.Taken()
+	return e.syncFrom(ctx, sync, &parts{names: names, source: from})
+}
+
+// fromFolder returns the bundle in source.bundles that a sync takes. One that cannot be used
+// fails each manifest, so that history and events tell of it.
+func (e *Engine) fromFolder(ctx context.Context, folder *bundles.Folder, force bool) (*bundles.Source, error) {
+	from, err := folder.Open(ctx, e.bundleConfig(force))
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	return result, err
+	if err != nil {
+		return bundles.Broken(err), nil
+	}
+	return from, nil
+}
+
+// Settled names the bundle in source.bundles that the next sync takes; "" for none.
+func (e *Engine) Settled() string {
+	folder := e.active.Load().source.folder
+	if folder == nil {
+		return ""
+	}
+	return folder.Settled()
+}
+
+// watched is the connection of a host whose data comes from a folder.
+func (e *Engine) watched(cfg *config.Config) (*connection, error) {
+	believes, err := believer.FromFile(cfg.Source.TrustFile, e.store)
+	if err != nil {
+		return nil, err
+	}
+	folder := bundles.NewFolder(cfg.Source.Bundles)
+	if before := e.active.Load(); before != nil && before.config.Source.Bundles == cfg.Source.Bundles {
+		folder = before.source.folder
+	}
+	nothing, err := bundles.Open(nil, bundles.Config{Store: e.store, Records: e.mirror.Records}, func() {})
+	if err != nil {
+		return nil, err
+	}
+	return &connection{bucket: nothing, files: nothing, close: nothing.Close, denials: &denials{Observer: e.metrics}, believes: believes, folder: folder}, nil
 }
 
 func (e *Engine) bundleConfig(force bool) bundles.Config {

@@ -12,6 +12,7 @@ import (
 	"syncd/internal/downstream/believer"
 	"syncd/internal/downstream/follower"
 	"syncd/internal/downstream/rings"
+	"syncd/internal/engine/bundles"
 	"syncd/internal/engine/upload"
 	"syncd/internal/fetcher"
 	"syncd/internal/golive"
@@ -52,6 +53,7 @@ type connection struct {
 	close    func()
 	denials  *denials
 	believes *believer.Believer // nil without a trust file; bundles have it, too
+	folder   *bundles.Folder    // in which bundles appear; nil for another source
 }
 
 // Configure puts cfg in force for all work that starts from now on. After an error
@@ -138,6 +140,10 @@ func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error)
 		return nil, "", err
 	}
 	e.options.AddSecret(id.Reveal())
+	if cfg.Source.Bundles != "" {
+		connection, err := e.watched(cfg)
+		return connection, id, err
+	}
 	settings, denials := SourceConfig(cfg.Source, id), &denials{Observer: e.metrics}
 	settings.Dated = e.witness.Note
 	settings.UserAgent, settings.Observer, settings.Tell, settings.Gate = "syncd/"+e.options.Version, denials, e.retries.tell, e.gate

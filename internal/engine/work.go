@@ -29,7 +29,14 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 			return report.Sync{}, fmt.Errorf("--take-over: view %q has no export in the configuration of the running syncd: send it SIGHUP (`systemctl reload syncd`) if the file has one", view)
 		}
 	}
-	return e.syncFrom(ctx, req, &parts{names: names})
+	parts := &parts{names: names}
+	if folder := e.active.Load().source.folder; folder != nil && len(req.Lockfile) == 0 {
+		if parts.source, err = e.fromFolder(ctx, folder, req.Force); err != nil {
+			return report.Sync{}, err
+		}
+		defer parts.source.Close()
+	}
+	return e.syncFrom(ctx, req, parts)
 }
 
 // syncFrom is sync for manifests that are known, from their source.
@@ -56,6 +63,9 @@ func (e *Engine) syncFrom(ctx context.Context, req request.Sync, parts *parts) (
 	result = parts.merged()
 	if req.DryRun {
 		return result, err
+	}
+	if err == nil && parts.source != nil {
+		err = parts.source.Taken()
 	}
 	e.Ages.Expire(ctx).addTo(&result)
 	e.Destruction.Due(ctx)

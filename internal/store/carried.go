@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"go.etcd.io/bbolt"
+
+	"syncd/internal/manifest"
 )
 
 var keyCarried = []byte("carried")
@@ -13,6 +15,8 @@ type Carried struct {
 	Publisher  string          `json:"publisher"` // that made it
 	Generation int             `json:"generation"`
 	Offered    json.RawMessage `json:"offered"` // its manifests, and those of bundles before that it left out
+
+	IDs []manifest.ObjectID `json:"ids"` // of the bundles of the generation that were taken
 }
 
 // Carried returns what the last bundle said; the zero value before the first.

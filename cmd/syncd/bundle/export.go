@@ -219,7 +219,7 @@ func checkVolumes(file string, plan *bundle.Plan) error {
 		return err
 	}
 	for _, name := range found {
-		if id, _ := bundle.IDOf(name); id != plan.ID() {
+		if v, err := bundle.Look(name); err != nil || v.ID != plan.ID() {
 			return cli.Usagef("%s is there already, and no volume of this bundle: name another file, or remove it with the other volumes", name)
 		}
 	}

@@ -253,6 +253,9 @@ func connectService(a *cli.App, name string, flags callFlags, trace func(bool, s
 	s := cfg.Services.ByKey(name)
 	if s == nil {
 		s = new(cfg.Source.Service())
+		if cfg.Source.Bundles != "" {
+			return nil, cli.Usagef("%s: source.bundles is a folder, which answers no calls", cfg.Path)
+		}
 		if cfg.Source.S3.IsSet() {
 			return nil, cli.Usagef("%s: source.s3 is a bucket, which answers no calls: `syncd manifests` and `syncd files` read it", cfg.Path)
 		}

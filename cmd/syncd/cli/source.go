@@ -40,6 +40,9 @@ func (a *App) Connect() (*config.Config, Source, error) {
 		return nil, nil, err
 	}
 	a.WarnOf(cfg)
+	if cfg.Source.Bundles != "" {
+		return nil, nil, Usagef("source.bundles is a folder, which answers no questions: `syncd bundle show FILE` shows what a bundle has")
+	}
 	id, err := a.ReadID(cfg)
 	if err != nil {
 		return nil, nil, err

@@ -20,7 +20,7 @@ import (
 const Scheme = "bundle"
 
 // Base is the address below which a bundle answers.
-func Base() *url.URL { return &url.URL{Scheme: Scheme, Host: "import", Path: "/"} }
+func Base() *url.URL { return &url.URL{Scheme: Scheme, Host: "disk", Path: "/"} }
 
 // RoundTrip answers a request for a text or a content as the server of a bucket does, ranges
 // included, so that a follower reads a bundle with the code by which it reads a network.

@@ -534,16 +534,25 @@ func (s *scan) end() error {
 	return nil
 }
 
-// IDOf is the bundle to which a file belongs. It is zero for another file.
-func IDOf(path string) (manifest.ObjectID, error) {
+// Volume says which part of which bundle a file is.
+type Volume struct {
+	ID         manifest.ObjectID // of the bundle
+	Generation int
+	Number     int // from 1 to Volumes
+	Volumes    int
+}
+
+// Look reads how a file begins, and its size. An error says that it is no volume, or a part of
+// one.
+func Look(path string) (Volume, error) {
 	files, closeFile, err := OpenFiles([]string{path})
 	if err != nil {
-		return manifest.ObjectID{}, err
+		return Volume{}, err
 	}
 	defer closeFile()
 	h, err := readHead(files[0])
 	if err != nil {
-		return manifest.ObjectID{}, err
+		return Volume{}, err
 	}
-	return h.ID, nil
+	return Volume{h.ID, h.Number, h.Volume, h.Volumes}, nil
 }

@@ -159,7 +159,6 @@ func TestBrokenBundlesAreRefusedByName(t *testing.T) {
 func TestARunningDaemonTakesABundle(t *testing.T) {
 	t.Parallel()
 	g := newGap(t, "one")
-	g.far.Settings.More = "sync_interval: 24h"
 	g.near.Month("one", "2026.09", "first")
 	files := g.export("a.tar")
 	daemon := g.far.Daemon()
@@ -201,4 +200,86 @@ func TestATarOfAStrangerIsNoBundle(t *testing.T) {
 	g.near.Must(exec.CommandContext(t.Context(), "tar", "-C", g.disk, "-cf", filepath.Join(g.disk, "x.tar"), "current.json").Run())
 	_, errors := g.take(1, []string{filepath.Join(g.disk, "x.tar")})
 	g.far.Contains("import", errors, "x.tar: not a bundle of syncd")
+}
+
+// watching is a gap whose far side takes what appears in a folder.
+func watching(t *testing.T) (g gap, inbox string) {
+	t.Helper()
+	g, inbox = newGap(t, "one"), e2e.NewDir(t)
+	g.far.Settings.Bucket = "bundles: " + inbox
+	g.far.Configure()
+	return g, inbox
+}
+
+// copyTo copies files into a folder, in the order in which they are named.
+func copyTo(h *e2e.Host, folder string, files ...string) {
+	h.Helper()
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		h.Must(err)
+		h.Must(os.WriteFile(filepath.Join(folder, filepath.Base(file)), data, 0o644))
+	}
+}
+
+func TestABundleThatAppearsIsTaken(t *testing.T) {
+	t.Parallel()
+	g, inbox := watching(t)
+	g.near.Month("one", "2026.09", strings.Repeat("0123456789", 300_000))
+	first := g.export("a.tar", "--volume", "1MiB")
+	g.near.Month("one", "2026.10", strings.Repeat("abcdefghij", 300_000))
+	second := g.export("b.tar", "--volume", "1MiB")
+	half, err := os.ReadFile(second[2])
+	g.near.Must(err)
+	copyTo(g.far, inbox, first...)
+	g.far.Must(os.WriteFile(filepath.Join(inbox, "notes.txt"), []byte("no bundle"), 0o644))
+	g.far.Must(syscall.Mkfifo(filepath.Join(inbox, "fifo"), 0o644))
+	g.far.Must(os.WriteFile(filepath.Join(inbox, "half.003"), half[:len(half)-1000], 0o644))
+	daemon := g.far.Daemon()
+	taken := func(content string) func() bool {
+		return func() bool { return g.far.ServedContent("one") == strings.Repeat(content, 300_000) }
+	}
+	g.far.Eventually("first", taken("0123456789"))
+	copyTo(g.far, inbox, second[1], second[0]) // the third is only half there
+	g.far.Contains("status", g.far.Expect(0, "status").Stdout, "2026.09")
+	copyTo(g.far, inbox, second[2])
+	g.far.Eventually("second", taken("abcdefghij"))
+	e2e.Same(g.far, "folder", 3+len(first)+len(second), len(e2e.NamesIn(g.far, inbox)))
+
+	// The disk is gone: that is no failure.
+	g.far.Must(os.RemoveAll(inbox))
+	if result := g.far.Sync(0); result.Manifests[0].Result != "unchanged" {
+		t.Errorf("%+v", result.Manifests)
+	}
+	daemon.Terminate()
+}
+
+func TestAFolderWithoutAUsableBundleChangesNothing(t *testing.T) {
+	t.Parallel()
+	g, inbox := watching(t)
+	result := g.far.Sync(1)
+	g.far.Contains("empty folder", result.Manifests[0].Error, "no whole bundle is in source.bundles yet")
+	g.near.Month("one", "2026.08", "oldest")
+	old := g.export("old.tar")
+	g.near.Month("one", "2026.09", "first")
+	copyTo(g.far, inbox, g.export("first.tar")...)
+	g.far.Sync(0)
+	g.serves("first")
+	g.far.Must(os.Remove(filepath.Join(inbox, "first.tar")))
+	copyTo(g.far, inbox, old...)
+	result = g.far.Sync(1)
+	e2e.Same(g.far, "reason", "upstream_rollback", string(result.Manifests[0].Reason))
+	g.near.Month("one", "2026.10", "second")
+	bad := g.export("bad.tar")
+	data, err := os.ReadFile(bad[0])
+	g.far.Must(err)
+	data[len(data)-1030]++ // in the padding of the last content
+	g.far.Must(os.WriteFile(filepath.Join(inbox, "bad.tar"), data, 0o644))
+	result = g.far.Sync(1)
+	g.far.Contains("flipped byte", result.Manifests[0].Error, "bad.tar", "bytes behind its end")
+	g.serves("first")
+	g.far.Expect(2, "manifests") // a folder answers no questions
+	g.far.Contains("doctor", g.far.Syncd("doctor").Stdout, "no network is needed")
+	copyTo(g.far, inbox, bad...)
+	g.far.Sync(0)
+	g.serves("second")
 }

@@ -3,9 +3,12 @@ package bundles
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"syncd/internal/clients/transport"
@@ -13,6 +16,7 @@ import (
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/bundle"
 	"syncd/internal/downstream/follower"
+	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror/record"
 	"syncd/internal/store"
@@ -53,11 +57,15 @@ func (c Config) MayBelieve(isUnsigned bool) error {
 
 // OpenFiles opens the bundle in files, all of which it reads and proves.
 func OpenFiles(ctx context.Context, paths []string, cfg Config) (*Source, error) {
+	return openFiles(ctx, paths, bundle.Whole, cfg)
+}
+
+func openFiles(ctx context.Context, paths []string, how bundle.Reading, cfg Config) (*Source, error) {
 	files, closeFiles, err := bundle.OpenFiles(paths)
 	if err != nil {
 		return nil, err
 	}
-	b, err := bundle.Open(ctx, files, bundle.Whole)
+	b, err := bundle.Open(ctx, files, how)
 	if err == nil {
 		var s *Source
 		if s, err = Open(b, cfg, closeFiles); err == nil {
@@ -71,14 +79,16 @@ func OpenFiles(ctx context.Context, paths []string, cfg Config) (*Source, error)
 // Source is a bundle as a source of a sync. It offers what the bundle has; of manifests that it
 // leaves out it offers what the bundle before did. Safe for concurrent use.
 type Source struct {
-	*follower.Client // which downloads contents
-
 	Bundle *bundle.Bundle // nil for none
+	Client *follower.Client
 
+	failed  error // why the bundle cannot be used; nil if it can
 	cfg     Config
 	offered []bucket.Manifest // by the bundles before
 	carried store.Carried
 	close   func()
+
+	isBelieved atomic.Bool // a sync was told what the bundle offers
 }
 
 // retries of reading a file: its bytes are there, or a copy of the bundle is needed.
@@ -114,6 +124,9 @@ func Open(b *bundle.Bundle, cfg Config, closeFiles func()) (*Source, error) {
 	return s, nil
 }
 
+// Broken returns a source of which each manifest fails, because its bundle cannot be used.
+func Broken(why error) *Source { return &Source{failed: why, close: func() {}} }
+
 // Close closes the bundle.
 func (s *Source) Close() {
 	if s.Client != nil {
@@ -141,13 +154,19 @@ func (s *Source) checkPast() error {
 
 // Generation returns what is offered.
 func (s *Source) Generation(ctx context.Context) (bucket.Generation, error) {
-	if s.Bundle == nil {
+	switch {
+	case s.failed != nil:
+		return bucket.Generation{}, s.failed
+	case s.Bundle == nil && s.carried.Generation == 0:
+		return bucket.Generation{}, errors.New("no whole bundle is in source.bundles yet")
+	case s.Bundle == nil:
 		return bucket.Generation{Number: s.carried.Generation, Publisher: s.carried.Publisher, Manifests: s.offered}, nil
 	}
 	g, err := s.Client.Generation(ctx)
 	if err != nil {
 		return g, err
 	}
+	s.isBelieved.Store(true)
 	g.Manifests = s.offers(g.Manifests)
 	return g, nil
 }
@@ -176,6 +195,25 @@ func (s *Source) Record(ctx context.Context, m bucket.Manifest) (record.Record, 
 	return bucket.RecordOf(read), nil
 }
 
+// IsHost is false: no disk wants to know how this host is doing.
+func (s *Source) IsHost() bool { return false }
+
+// Download opens a content of the bundle.
+func (s *Source) Download(ctx context.Context, file manifest.File, header http.Header, isBulk bool) (*transport.Response, error) {
+	if s.Client == nil {
+		return nil, errors.New("the bundle with this content is not there any more: put it back, or import it again")
+	}
+	return s.Client.Download(ctx, file, header, isBulk)
+}
+
+// Retry runs op again after a fault of the disk.
+func (s *Source) Retry(ctx context.Context, op func(progress func()) error) error {
+	if s.Client == nil {
+		return op(func() {})
+	}
+	return s.Client.Retry(ctx, op)
+}
+
 // Names are those of some manifests that the bundle has.
 func (s *Source) Names(wanted []string) (names []string) {
 	for _, name := range wanted {
@@ -186,16 +224,25 @@ func (s *Source) Names(wanted []string) (names []string) {
 	return names
 }
 
-// Taken notes that a sync took what the bundle offers.
+// maxTaken bounds the bundles of one generation that are known as taken.
+const maxTaken = 64
+
+// Taken notes that a sync took what the bundle offers, unless the bundle was refused.
 func (s *Source) Taken() error {
-	if s.Bundle == nil {
+	if s.Bundle == nil || !s.isBelieved.Load() {
 		return nil
 	}
 	offered, err := json.Marshal(s.offers(s.Bundle.Generation.Manifests))
 	if err != nil {
 		return err
 	}
-	return s.cfg.Store.SetCarried(store.Carried{Publisher: s.Bundle.Generation.Publisher, Generation: s.Bundle.Generation.Number, Offered: offered})
+	g := s.Bundle.Generation
+	now := store.Carried{Publisher: g.Publisher, Generation: g.Number, Offered: offered, IDs: []manifest.ObjectID{s.Bundle.ID}}
+	if s.carried.Generation == now.Generation {
+		earlier := slices.DeleteFunc(slices.Clone(s.carried.IDs), func(id manifest.ObjectID) bool { return id == s.Bundle.ID })
+		now.IDs = append(earlier[max(0, len(earlier)-maxTaken):], s.Bundle.ID)
+	}
+	return s.cfg.Store.SetCarried(now)
 }
 
 // Titles names the manifests of a bundle, for errors.

@@ -40,7 +40,7 @@ const (
 	TriggerRollback = "rollback"
 	TriggerRepair   = "repair"
 	TriggerAdopt    = "adopt"
-	TriggerImport   = "import" // a bundle, by command
+	TriggerImport   = "import" // a bundle, by command or because it appeared
 	TriggerForget   = "forget"
 	TriggerActivate = "activate"
 	TriggerDiscard  = "discard"
