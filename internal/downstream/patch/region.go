@@ -1,0 +1,99 @@
+package patch
+
+import (
+	"cmp"
+	"slices"
+)
+
+// blockSize is the granularity of a region.
+const blockSize = 64 << 10
+
+// finder finds the region of each segment, in their order.
+type finder struct {
+	index *index
+	old   int64 // size of the old content
+	new   int64
+	shift int64 // old position less new position of most anchors of the last segment that had any
+	known bool  // there was one
+}
+
+// region is where the predecessor of a segment seems to be.
+type region struct {
+	extents []extent
+	// same is where the segment lies if nothing in it changed, -1 for nowhere.
+	same int64
+}
+
+// find reads the anchors of a segment.
+func (f *finder) find(segment []byte, at int64) region {
+	votes, shifts, most := map[int64]int{}, map[int64]int{}, 0
+	anchors(segment, 0, f.index.distance, func(i int, hash uint64) {
+		if i < window {
+			return // chosen by fewer bytes than in the old content
+		}
+		position, found := f.index.find(hash)
+		if !found {
+			return
+		}
+		votes[position/blockSize]++
+		shift := position - at - int64(i)
+		if shifts[shift]++; shifts[shift] > most {
+			most, f.shift, f.known = shifts[shift], shift, true
+		}
+	})
+	r := region{extents: f.blocks(votes), same: -1}
+	middle := at + f.shift
+	if !f.known {
+		middle = int64(float64(at) / float64(f.new) * float64(f.old))
+	}
+	length := int64(len(segment))
+	if middle >= 0 && middle+length <= f.old {
+		r.same = middle
+	}
+	if len(votes) == 0 { // behind the region before, or in proportion
+		begin := max(middle-length/2, 0)
+		if end := min(middle+length+length/2, f.old, begin+usedRegion); end > begin {
+			r.extents = []extent{{begin, end - begin}}
+		}
+	}
+	return r
+}
+
+// blocks joins the blocks with the most anchors, and their neighbours, while there is room.
+func (f *finder) blocks(votes map[int64]int) []extent {
+	all := make([]int64, 0, len(votes))
+	for block := range votes {
+		all = append(all, block)
+	}
+	slices.SortFunc(all, func(a, b int64) int { return cmp.Or(votes[b]-votes[a], cmp.Compare(a, b)) })
+	const room = usedRegion / blockSize
+	all = all[:min(len(all), room)]
+	chosen := map[int64]bool{}
+	for _, block := range all {
+		chosen[block] = true
+	}
+	last := (f.old - 1) / blockSize
+	for _, block := range all {
+		for _, beside := range []int64{block - 1, block + 1} {
+			if len(chosen) < room && beside >= 0 && beside <= last {
+				chosen[beside] = true
+			}
+		}
+	}
+	all = all[:0]
+	for block := range chosen {
+		all = append(all, block)
+	}
+	slices.Sort(all)
+	var extents []extent
+	for _, block := range all {
+		begin := block * blockSize
+		end := min(begin+blockSize, f.old)
+		if n := len(extents) - 1; n >= 0 && extents[n].offset+extents[n].length == begin {
+			extents[n].length += end - begin
+		} else {
+			extents = append(extents, extent{begin, end - begin})
+		}
+	}
+	return extents
+}
