@@ -422,14 +422,6 @@ func TestForceOverridesNoOtherRefusal(t *testing.T) {
 	w.serves("data", september())
 }
 
-func TestTheReasonsMatchTheContract(t *testing.T) {
-	want := []refusal.Reason{
-		refusal.HashMismatch, refusal.BadName, refusal.BadRelease, refusal.PathClash, refusal.Empty, refusal.Shrink,
-		refusal.Downgrade, refusal.NoSpace, refusal.TooLarge, refusal.BadShape, refusal.Insecure, refusal.Gate, refusal.Probe, refusal.Expired,
-	}
-	equal(t, "reasons", refusal.Reasons(), want)
-}
-
 func TestARefusedReleaseStandsInTheHistoryUnderItsOwnName(t *testing.T) {
 	w := served(t)
 	w.publish("data", "2026.10", october())
