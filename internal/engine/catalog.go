@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"syncd/internal/config"
+	"syncd/internal/disk/durable"
 	"syncd/internal/downstream/catalog"
 	"syncd/internal/downstream/generations"
+	"syncd/internal/downstream/relay"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/engine/offer"
 	"syncd/internal/golive"
@@ -22,14 +24,22 @@ type Followers struct {
 	fleet    *rings.Fleet     // nil without serve
 	audit    *audit.Log
 	signing  offer.Signing
+	relay    *offer.Relay
 
 	composing   sync.Mutex       // guards what follows
 	offered     *catalog.Catalog // of generations; the same as catalog with serve
 	generations *generations.Generations
 }
 
-func (f *Followers) open(cfg *config.Config, served *audit.Log) error {
+func (f *Followers) open(cfg *config.Config, served *audit.Log, disk *durable.Disk) error {
 	f.audit = served
+	f.relay = &offer.Relay{
+		Folder: relay.Open(f.mirror.Root(), disk), Signing: &f.signing, Belief: f.store.Belief,
+		Believes: func() bool { return f.Config().Source.TrustFile != "" },
+		Warn: func(err error) {
+			f.options.Log.Warn().Err(err).Msg("the signed texts of the upstream cannot be passed on")
+		},
+	}
 	f.openCatalog(cfg)
 	return f.openFleet(cfg)
 }
@@ -81,7 +91,7 @@ func (f *Followers) Generations() (all *generations.Generations, err error) {
 	}
 	if f.generations == nil {
 		f.generations, err = offer.Generations(offer.Host{
-			Catalog: f.offered, Mirror: withheld{f.mirror, f.notes}, Records: f.mirror.Records, Store: f.store, Fleet: f.fleet, Orders: f.orders, Signing: &f.signing, Version: f.options.Version, Log: f.options.Log,
+			Catalog: f.offered, Mirror: withheld{f.mirror, f.notes}, Records: f.mirror.Records, Store: f.store, Fleet: f.fleet, Orders: f.orders, Relay: f.relay, Version: f.options.Version, Log: f.options.Log,
 		})
 	}
 	return f.generations, err

@@ -158,6 +158,7 @@ func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error)
 			return nil, "", err
 		}
 		client.Believe(believes)
+		client.Keep(&follower.Relay{Folder: e.Followers.relay.Folder, Wants: cfg.Has, Warn: e.Followers.relay.Warn})
 		return &connection{bucket: client, files: client, close: client.Close, denials: denials, believes: believes}, id, nil
 	}
 	client := follower.NewUpstream(carrier)

@@ -172,7 +172,7 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 		}
 		e.Followers.refresh()
 	}
-	if err := e.Followers.open(cfg, e.audit); err != nil {
+	if err := e.Followers.open(cfg, e.audit, disk); err != nil {
 		return err
 	}
 	e.Hooks.open()

@@ -34,6 +34,7 @@ type Client struct {
 	newest  bucket.Generation // that current names
 
 	believer *believer.Believer // nil without a trust file
+	relay    *Relay             // nil if nothing is kept
 }
 
 // New returns a client that sends its requests through t. Its base is the bucket with the
@@ -89,7 +90,7 @@ func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
 	if current == c.current { // the store has no ETags
 		return c.newest, c.isFresh()
 	}
-	if c.newest, err = c.read(ctx, current); err != nil {
+	if c.newest, err = c.read(ctx, current, text); err != nil {
 		c.etag, c.current = "", bucket.Current{}
 		return bucket.Generation{}, err
 	}
@@ -118,15 +119,15 @@ func (c *Client) trustText(ctx context.Context, version int) ([]byte, error) {
 	return text, err
 }
 
-// read reads the generation that current names.
-func (c *Client) read(ctx context.Context, current bucket.Current) (bucket.Generation, error) {
+// read reads the generation that current names, and named is its text.
+func (c *Client) read(ctx context.Context, current bucket.Current, named []byte) (bucket.Generation, error) {
 	if c.believer != nil {
 		if err := c.believer.Current(ctx, current, c.trustText); err != nil {
 			return bucket.Generation{}, err
 		}
 	}
 	if current.Generation == c.current.Generation && current.SHA256 == c.current.SHA256 && c.etag != "" {
-		return c.newest, c.believes(c.newest) // only its statement is another one
+		return c.newest, c.believes(ctx, c.newest, named, nil) // only its statement is another one
 	}
 	name := bucket.GenerationName(current.Generation)
 	_, text, err := c.t.Do(ctx, c.request("Generation", name, nil))
@@ -140,19 +141,27 @@ func (c *Client) read(ctx context.Context, current bucket.Current) (bucket.Gener
 	if err != nil {
 		return bucket.Generation{}, c.refuse(refusal.BadShape, err)
 	}
-	return generation, c.believes(generation)
+	return generation, c.believes(ctx, generation, named, text)
 }
 
-// believes refuses a generation whose statement was believed, but which must not be used.
-func (c *Client) believes(g bucket.Generation) error {
+// believes refuses a generation whose statement was believed, but which must not be used. It
+// keeps the others.
+func (c *Client) believes(ctx context.Context, g bucket.Generation, named, text []byte) error {
 	if c.believer == nil {
 		return nil
 	}
-	return c.believer.Generation(g)
+	err := c.believer.Generation(g)
+	if err == nil {
+		c.keep(ctx, named, text, g)
+	}
+	return err
 }
 
 // Record returns the record of a manifest of a generation.
 func (c *Client) Record(ctx context.Context, m bucket.Manifest) (read record.Record, err error) {
+	if read, err = c.keptRecord(ctx, m); err == nil || !isOurs(err) {
+		return read, err
+	}
 	req := c.request("Record", m.Record(), nil)
 	req.Limit = record.Limit(m.Files)
 	err = c.t.Read(ctx, req, func(res *transport.Response) (err error) {

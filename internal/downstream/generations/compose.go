@@ -23,28 +23,40 @@ func (g *Generations) lookLocked(name string) (*ring, error) {
 		return r, nil
 	}
 	began := time.Now()
-	next, err := g.composeLocked(name, snapshot)
-	if err == nil {
-		err = g.replaceLocked(r, next, now)
-	}
-	if err != nil && r.snapshot == nil { // nothing can be told yet
+	err := g.renewLocked(r, snapshot, now)
+	if err != nil && (r.snapshot == nil || r.newest == nil) { // nothing can be told yet
 		return nil, err
 	}
 	g.warn("composing a generation for followers failed; they are told what was live before", name, err)
 	r.snapshot, r.lookedAt, r.current = snapshot, now, nil
-	g.signLocked(r, now)
+	if r.given == nil {
+		g.signLocked(r, now)
+	}
 	g.forgetLocked(snapshot)
 	r.lookCost = time.Since(began)
 	return r, nil
 }
 
+// renewLocked lets the newest generation of a ring show what is live.
+func (g *Generations) renewLocked(r *ring, snapshot *catalog.Snapshot, now time.Time) error {
+	texts, passesOn := g.given()
+	if passesOn != (r.given != nil) { // what it had is of another host
+		*r = ring{name: r.name}
+	}
+	if passesOn {
+		return g.passOnLocked(r, texts, snapshot, now)
+	}
+	next, err := g.composeLocked(r.name, snapshot)
+	if err == nil {
+		err = g.replaceLocked(r, next, now)
+	}
+	return err
+}
+
 // composeLocked makes the generation of what a ring sees now, without what names it.
 func (g *Generations) composeLocked(name string, snapshot *catalog.Snapshot) (*Edition, error) {
-	var sees catalog.Sees
-	if g.cfg.Sees != nil && name != "" {
-		sees = g.cfg.Sees(name)
-	}
-	e := &Edition{records: map[string]*Record{}}
+	sees := g.seesOf(name)
+	e := &Edition{records: map[string]*Record{}, revisions: map[string]bool{}}
 	e.Ring, e.Destruction = name, map[string]destruction.Order{}
 	for _, name := range snapshot.Manifests(sees) {
 		revision, err := snapshot.Manifest(name, string(manifest.Latest), sees)
@@ -60,12 +72,20 @@ func (g *Generations) composeLocked(name string, snapshot *catalog.Snapshot) (*E
 			continue
 		}
 		e.Manifests = append(e.Manifests, entry)
-		e.records[entry.Record()] = r
+		e.records[entry.Record()], e.revisions[revision.Key()] = r, true
 		if order := g.orderOf(entry); !order.IsZero() {
 			e.Destruction[name] = order
 		}
 	}
 	return e, nil
+}
+
+// seesOf is what a ring sees, nil for everything.
+func (g *Generations) seesOf(name string) catalog.Sees {
+	if g.cfg.Sees == nil || name == "" {
+		return nil
+	}
+	return g.cfg.Sees(name)
 }
 
 // orderOf is what followers must destroy of a manifest.
@@ -99,8 +119,7 @@ func (g *Generations) replaceLocked(r *ring, next *Edition, now time.Time) error
 		return fmt.Errorf("save it: %w", err)
 	}
 	if r.newest != nil {
-		r.before = append(r.before, r.newest)
-		r.before = r.before[max(len(r.before)-keptBefore, 0):]
+		r.retire()
 	}
 	r.newest, r.statement, g.last = next, "", next.Number
 	return nil

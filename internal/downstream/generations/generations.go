@@ -37,6 +37,9 @@ type Config struct {
 	// Order returns what followers must destroy of a manifest. It may be nil.
 	Order func(manifest string) destruction.Order
 
+	// Relay has the texts that are passed on. It may be nil.
+	Relay Relay
+
 	Publisher string // the name of this host
 	Version   string // of syncd
 
@@ -58,6 +61,7 @@ type Generations struct {
 	rings  map[string]*ring
 	warned map[string]bool
 
+	held     map[held]bool // see holdsLocked
 	records  map[*catalog.Revision]*Record
 	served   map[string]record.Record // of the snapshot servedAt
 	servedAt *catalog.Snapshot
@@ -69,7 +73,8 @@ type Edition struct {
 	Sum               manifest.ObjectID
 	Text              []byte
 
-	records map[string]*Record // by name
+	records   map[string]*Record // by name
+	revisions map[string]bool    // whose contents can be had, by their keys
 }
 
 // ring is what is known of a ring.
@@ -78,6 +83,7 @@ type ring struct {
 	newest    *Edition
 	before    []*Edition // earlier ones, the newest last
 	statement string     // about the newest
+	given     []byte     // the upstream's current.json, if that one's generation is passed on
 	current   []byte     // the text of current.json; nil before the first question
 	etag      string
 
@@ -100,7 +106,7 @@ func New(cfg Config) (*Generations, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	g := &Generations{cfg: cfg, rings: map[string]*ring{}, records: map[*catalog.Revision]*Record{}, warned: map[string]bool{}}
+	g := &Generations{cfg: cfg, rings: map[string]*ring{}, records: map[*catalog.Revision]*Record{}, held: map[held]bool{}, warned: map[string]bool{}}
 	return g, g.load()
 }
 
@@ -154,7 +160,7 @@ func (g *Generations) Object(name string, id manifest.ObjectID) (catalog.File, b
 	kept := g.kept(name)
 	return g.cfg.Catalog.Snapshot().Object(id, func(r *catalog.Revision) bool {
 		for _, e := range kept {
-			if e.records[bucket.RecordName(r.Manifest, r.Release, r.Content())] != nil {
+			if e.revisions[r.Key()] {
 				return true
 			}
 		}
@@ -195,12 +201,26 @@ func (g *Generations) kept(name string) (kept []*Edition) {
 
 // writeCurrentLocked makes the text of current.json.
 func (g *Generations) writeCurrentLocked(r *ring) {
+	r.current = r.given
+	if r.given == nil {
+		r.current = g.currentOf(r)
+	}
+	sum := sha256.Sum256(r.current)
+	r.etag = fmt.Sprintf(`"%x"`, sum[:12])
+}
+
+// currentOf is what this host says of a ring's newest generation.
+func (g *Generations) currentOf(r *ring) []byte {
 	e := r.newest
 	current := bucket.Current{Generation: e.Number, SHA256: e.Sum, Publisher: e.Publisher, PublishedAt: e.PublishedAt, Statement: r.statement}
 	if texts := g.trust(); len(texts) > 0 {
 		current.Trust = bucket.TrustText{Version: len(texts), SHA256: sha256.Sum256(texts[len(texts)-1])}
 	}
-	r.current = current.Text()
-	sum := sha256.Sum256(r.current)
-	r.etag = fmt.Sprintf(`"%x"`, sum[:12])
+	return current.Text()
+}
+
+// retire keeps the newest generation for followers in the middle of it.
+func (r *ring) retire() {
+	r.before = append(r.before, r.newest)
+	r.before = r.before[max(len(r.before)-keptBefore, 0):]
 }

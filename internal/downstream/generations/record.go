@@ -25,7 +25,9 @@ type Record struct {
 	source string
 	listed int
 	isBare bool
-	err    error // why no follower would take it; nil for none
+
+	isGiven bool  // by the upstream
+	err     error // why no follower would take it; nil for none
 
 	reading sync.Mutex
 	shared  weak.Pointer[record.Record] // while somebody reads it
@@ -53,26 +55,36 @@ func (g *Generations) Read(r *Record) (*record.Record, error) {
 	if known := r.shared.Value(); known != nil {
 		return known, nil
 	}
-	g.mu.Lock()
-	served := g.servedLocked(g.cfg.Catalog.Snapshot())
-	g.mu.Unlock()
-	read, err := g.readFrom(served, r.Revision)
+	read, err := g.readNow(r)
 	if err != nil {
 		return nil, err
-	}
-	if !r.has(read) {
-		return nil, fmt.Errorf("%w: more is known of the revision since its generation", fs.ErrNotExist)
-	}
-	read = bucket.RecordOf(read)
-	if r.isBare {
-		read = bucket.WithoutMetadata(read)
 	}
 	r.shared = weak.Make(&read)
 	return &read, nil
 }
 
+func (g *Generations) readNow(r *Record) (record.Record, error) {
+	if r.isGiven {
+		return g.readGiven(r)
+	}
+	g.mu.Lock()
+	served := g.servedLocked(g.cfg.Catalog.Snapshot())
+	g.mu.Unlock()
+	read, err := g.readFrom(served, r.Revision)
+	if err == nil && !r.has(read) {
+		err = fmt.Errorf("%w: more is known of the revision since its generation", fs.ErrNotExist)
+	}
+	if read = bucket.RecordOf(read); r.isBare {
+		read = bucket.WithoutMetadata(read)
+	}
+	return read, err
+}
+
 // Writer returns what writes the text of a record. It is read before.
 func (g *Generations) Writer(r *Record) (write func(io.Writer) error, err error) {
+	if r.isGiven {
+		return g.givenWriter(r)
+	}
 	read, err := g.Read(r)
 	if err != nil {
 		return nil, err
@@ -128,6 +140,11 @@ func (g *Generations) forgetLocked(snapshot *catalog.Snapshot) {
 	for r := range g.records {
 		if snapshot.Find(r.Key()) != r {
 			delete(g.records, r)
+		}
+	}
+	for h := range g.held {
+		if snapshot.Find(h.revision.Key()) != h.revision {
+			delete(g.held, h)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"crypto/sha256"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/generations"
 	"syncd/internal/manifest"
 )
 
@@ -55,7 +57,11 @@ func (c *call) current() {
 	c.asker.Polls(names...)
 	c.private()
 	text, etag, err := c.s.cfg.Generations.Current(c.asker.Ring())
-	if err != nil {
+	switch {
+	case errors.Is(err, generations.ErrNone):
+		c.noText()
+		return
+	case err != nil:
 		c.a.Header().Set("Retry-After", "10")
 		c.a.problem(http.StatusServiceUnavailable, typeProblem("notComposed", "What this host serves cannot be told at the moment."))
 		return

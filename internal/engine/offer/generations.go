@@ -19,7 +19,7 @@ type Host struct {
 	Store   generations.Store
 	Fleet   *rings.Fleet // nil without followers
 	Orders  *orders.Orders
-	Signing *Signing
+	Relay   *Relay
 	Version string
 	Log     zerolog.Logger
 }
@@ -32,7 +32,7 @@ func Generations(h Host) (*generations.Generations, error) {
 	}
 	return generations.New(generations.Config{
 		Catalog: h.Catalog, Mirror: h.Mirror, Records: h.Records, Store: h.Store, Order: h.Orders.Of,
-		Publisher: name, Version: h.Version, Sign: h.Signing.Sign, Trust: h.Signing.Trust,
+		Publisher: name, Version: h.Version, Sign: h.Relay.Signing.Sign, Trust: h.Relay.Trust, Relay: h.Relay,
 		Sees: func(ring string) catalog.Sees {
 			if h.Fleet == nil {
 				return nil

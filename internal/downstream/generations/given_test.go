@@ -1,0 +1,133 @@
+package generations_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/catalog"
+	"syncd/internal/downstream/generations"
+	"syncd/internal/downstream/relay"
+	"syncd/internal/downstream/trust"
+	"syncd/internal/manifest"
+)
+
+// upstream gives signed texts about what a host serves.
+type upstream struct {
+	*host
+	dir   string
+	key   *trust.PrivateKey
+	off   bool
+	texts []relay.Text // the newest first
+}
+
+func startUpstream(h *host) *upstream {
+	h.Helper()
+	secret, _, err := trust.GenerateKey("publisher")
+	h.must(err)
+	key, err := trust.ParsePrivateKey(secret)
+	h.must(err)
+	return &upstream{host: h, dir: h.TempDir(), key: key}
+}
+
+func (u *upstream) Texts() ([]relay.Text, bool) { return u.texts, !u.off }
+
+func (u *upstream) Record(sum manifest.ObjectID) (*os.File, error) {
+	return os.Open(filepath.Join(u.dir, sum.String()))
+}
+
+// give gives a generation of what another host serves, until a time.
+func (u *upstream) give(number int, from *host, until time.Time) {
+	u.Helper()
+	g := bucket.Generation{Number: number, Publisher: "first", PublishedAt: u.now}
+	for _, r := range from.served {
+		text, err := bucket.TextOf(r)
+		u.must(err)
+		to, err := os.Create(filepath.Join(u.dir, text.Sum.String()))
+		u.must(err)
+		u.must(errors.Join(bucket.WriteRecord(to, text.Record), to.Close()))
+		m := bucket.EntryOf(r)
+		m.RecordSHA256 = text.Sum
+		g.Manifests = append(g.Manifests, m)
+	}
+	t := relay.Text{Generation: g, Text: g.Text()}
+	sum := manifest.ObjectID(sha256.Sum256(t.Text))
+	statement, err := trust.Statement{Origin: "example", Generation: number, SHA256: sum, Issued: until.Add(-time.Hour), Expires: until}.Sign(u.key)
+	u.must(err)
+	t.Current = bucket.Current{Generation: number, SHA256: sum, Statement: string(statement)}
+	t.CurrentText = t.Current.Text()
+	u.texts = append([]relay.Text{t}, u.texts...)
+}
+
+func TestWhichGenerationIsPassedOn(t *testing.T) {
+	first, h := start(t), start(t)
+	u := startUpstream(h)
+	h.cfg.Relay = u
+	hidden := map[manifest.Release]bool{}
+	h.cfg.Sees = func(string) catalog.Sees {
+		return func(r *catalog.Revision) bool { return !hidden[r.Release] }
+	}
+	g := h.open()
+	passes := func(what, ring string, want int) {
+		t.Helper()
+		h.pass(time.Second)
+		text, _, err := g.Current(ring)
+		if want == 0 {
+			if !errors.Is(err, generations.ErrNone) {
+				t.Errorf("%s: %s, %v", what, text, err)
+			}
+			return
+		}
+		h.must(err)
+		if c, err := bucket.ParseCurrent(text); err != nil || c.Generation != want {
+			t.Errorf("%s: generation %d is passed on, want %d", what, c.Generation, want)
+		}
+	}
+	far := h.now.Add(48 * time.Hour)
+	passes("nothing was given", "", 0)
+	first.serve("one", "2026.08", "a")
+	u.give(7, first, far)
+	passes("nothing is held", "", 7) // whoever asks is told by name what is missing
+	h.serve("one", "2026.08", "a")
+	passes("held", "", 7)
+	first.serve("one", "2026.09", "b")
+	u.give(8, first, far.Add(-47*time.Hour))
+	passes("a release that is not held", "", 7)
+	h.serve("one", "2026.09", "other bytes")
+	passes("other bytes of the release", "", 7)
+	h.serve("one", "2026.09", "b")
+	passes("held", "", 8)
+	hidden["2026.09"] = true
+	passes("hidden from a ring", "rest", 7)
+	passes("hidden from a ring", "", 8)
+	hidden["2026.08"] = true
+	passes("all is hidden from a ring", "rest", 0)
+	if _, found := g.Object("rest", sha256.Sum256([]byte("a"))); found {
+		t.Error("a ring gets a content of what it does not see")
+	}
+	hidden = map[manifest.Release]bool{}
+	h.pass(2 * time.Hour)
+	passes("the newest expired", "", 8)
+	first.serve("one", "2026.10", "c")
+	u.give(9, first, h.now.Add(time.Hour))
+	passes("what is held expired", "", 9)
+	delete(h.served, "one")
+	h.catalog.Rebuild()
+	passes("nothing is mirrored any more", "", 9)
+	u.off = true
+	h.pass(time.Second)
+	if e := h.of(g, ""); e.Publisher != "main" || e.Number < 1000 {
+		t.Errorf("a host that passes nothing on says %s", e.Text)
+	}
+	u.off = false
+	passes("on again", "", 9)
+	g = h.open()
+	passes("restarted", "", 9)
+	if _, found := g.Text("", 7); found {
+		t.Error("a generation is told that is not kept")
+	}
+}
