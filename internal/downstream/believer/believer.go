@@ -109,6 +109,9 @@ func (b *Believer) Current(ctx context.Context, c bucket.Current, fetch Fetch) e
 	if b.broken != nil {
 		return refusal.New(refusal.BadTrust, "%w", b.broken)
 	}
+	if claims, err := trust.ParseStatement([]byte(c.Statement)); err == nil && claims.Origin != b.chain.Root().Origin {
+		return refusal.New(refusal.WrongOrigin, "generation %d of the upstream is of the origin %s, and the trust file is for %s", c.Generation, claims.Origin, b.chain.Root().Origin)
+	}
 	if err := b.growLocked(ctx, c.Trust, fetch); err != nil {
 		return err
 	}

@@ -283,3 +283,69 @@ func TestAFolderWithoutAUsableBundleChangesNothing(t *testing.T) {
 	g.far.Sync(0)
 	g.serves("second")
 }
+
+// signs gives a host a key and a trust text of an origin with this key, and has it sign.
+func signs(h *e2e.Host, origin string) {
+	h.Helper()
+	key := strings.TrimSpace(h.Expect(0, "trust", "keygen", "alice", "-o", h.Path("key")).Stdout)
+	h.Expect(0, "trust", "init", "--origin", origin, key, "-o", h.Path("trust"))
+	h.ConfigureWith("sign: {key_file: " + h.Path("key") + ", trust_file: " + h.Path("trust") + "}")
+}
+
+func TestABundleIsBelievedBecauseOfItsKey(t *testing.T) {
+	t.Parallel()
+	g := newGap(t, "one")
+	g.near.Month("one", "2026.08", "unsigned")
+	unsigned := g.export("unsigned.tar")
+	signs(g.near, "mirror.example.net")
+	g.near.Month("one", "2026.09", "first")
+	first := g.export("first.tar")
+	g.far.Contains("show", g.far.Expect(0, "bundle", "show", first[0]).Stdout, "signed for mirror.example.net")
+	trust, err := os.ReadFile(g.near.Path("trust"))
+	g.near.Must(err)
+	g.far.Write("trusted", string(trust), 0o644)
+	g.far.Settings.Source = "trust_file: trusted"
+	g.far.Configure()
+
+	take := func(code int, files []string, want string) {
+		t.Helper()
+		r := g.far.Expect(code, append([]string{"bundle", "import", "--json"}, files...)...)
+		g.far.Contains("import", r.Stdout+r.Stderr, want)
+	}
+	take(1, unsigned, `"reason": "unsigned"`)
+	g.far.Contains("import", g.far.Expect(1, append([]string{"bundle", "import", "--unsigned"}, first...)...).Stderr, "--unsigned is not for a host with source.trust_file")
+	e2e.Same(g.far, "served", "", g.far.ServedContent("one"))
+	take(0, first, `"result": "updated"`)
+	g.serves("first")
+
+	other := e2e.NewHostOf(t, g.near.Provider, "one")
+	signs(other, "stranger.example.net")
+	other.Sync(0)
+	stranger := filepath.Join(g.disk, "stranger.tar")
+	other.Expect(0, "bundle", "export", stranger)
+	take(1, []string{stranger}, `"reason": "wrong_origin"`)
+	signed := e2e.NewHostOf(t, g.near.Provider, "one")
+	signs(signed, "mirror.example.net") // with a key of its own
+	signed.Sync(0)
+	forged := filepath.Join(g.disk, "forged.tar")
+	signed.Expect(0, "bundle", "export", forged)
+	take(1, []string{forged}, `"result": "refused"`)
+	g.serves("first")
+
+	// The key is another one, and the far side finds its way.
+	g.near.Month("one", "2026.10", "second")
+	next := strings.TrimSpace(g.near.Expect(0, "trust", "keygen", "bob", "-o", g.near.Path("next")).Stdout)
+	g.near.Expect(0, "trust", "add", next, "--trust", g.near.Path("trust"), "--key", g.near.Path("key"))
+	g.near.Expect(0, "trust", "remove", "alice", "--trust", g.near.Path("trust"), "--key", g.near.Path("key"), "--key", g.near.Path("next"))
+	g.near.ConfigureWith("sign: {key_file: " + g.near.Path("next") + ", trust_file: " + g.near.Path("trust") + "}")
+	second := g.export("second.tar")
+	take(0, second, `"result": "updated"`)
+	g.serves("second")
+	take(1, first, `"reason": "unsigned"`) // by a key that was removed
+	g.near.Month("one", "2026.11", "third")
+	take(0, g.export("third.tar"), `"result": "updated"`)
+	take(1, second, `"reason": "upstream_rollback"`)
+	take(1, append([]string{"--force"}, second...), `"reason": "upstream_rollback"`)
+	g.serves("third")
+	g.far.Contains("history", g.far.Expect(0, "history").Stdout, "refused")
+}
