@@ -73,6 +73,7 @@ var checks = []check{
 	{"configuration", nil, (*examination).checkConfiguration},
 	{"user", []string{"configuration"}, (*examination).checkUser},
 	{"files", []string{"configuration", "user"}, (*examination).checkFiles},
+	{"keys", []string{"configuration", "user"}, (*examination).checkTrust},
 	{"customer ID", []string{"configuration"}, (*examination).checkID},
 	{"credentials", []string{"configuration"}, (*examination).checkCredentials},
 	{"sandbox", []string{"configuration"}, (*examination).checkSandbox},

@@ -57,6 +57,7 @@ func (s *setup) namedFiles() []namedFile {
 	c := s.cfg
 	files := []namedFile{
 		{"source.ca_file", c.Source.CAFile}, {"source.client_cert", c.Source.ClientCert}, {"source.client_key", c.Source.ClientKey},
+		{"source.trust_file", c.Source.TrustFile}, {"sign.key_file", c.Sign.KeyFile}, {"sign.trust_file", c.Sign.TrustFile},
 		{"source.customer_id_file", c.Source.Credential.File()},
 		{"http.web_config", c.HTTP.WebConfig}, {"serve.web_config", c.Serve.WebConfig}, {"serve.ids_file", c.Serve.IDsFile},
 	}

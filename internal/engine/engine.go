@@ -160,7 +160,7 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{
 		DiskFree: e.freeBytes, CoolDown: e.coolDown, Orphaned: func() float64 { return float64(len(e.orphaned())) }, Overdue: func() float64 { return float64(len(e.destructions.Waiting())) },
 		Hooks: e.Hooks.queues, Scrub: e.Scrub.shown, Fleet: e.Followers.shown,
-		Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.silence.lastProgress, RetryingSince: e.progress.RetryingSince,
+		Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.silence.lastProgress, RetryingSince: e.progress.RetryingSince, UpstreamExpires: e.believedUntil,
 	})
 	var err error
 	if e.audit, err = audit.Open(e.mirror, disk, cfg.Audit.Keep); err != nil {

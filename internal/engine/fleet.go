@@ -65,7 +65,11 @@ func (f *Followers) Page(req request.Fleet) (report.FleetPage, error) {
 	if f.fleet == nil {
 		return report.FleetPage{}, errNoFollowers
 	}
-	return f.fleet.Page(req), nil
+	page := f.fleet.Page(req)
+	if req.After == nil {
+		page.Signed = f.signing.Signed(f.Generations)
+	}
+	return page, nil
 }
 
 // Overview counts the followers, and shows the first ones in the worst states; nil without

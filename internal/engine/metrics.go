@@ -34,6 +34,19 @@ func (b *base) freeBytes() float64 {
 	return float64(free.Bytes)
 }
 
+// believedUntil is when the statement that was believed last expires; zero for none.
+func (e *Engine) believedUntil() time.Time {
+	active := e.active.Load()
+	if active == nil || active.config.Source.TrustFile == "" {
+		return time.Time{}
+	}
+	believed, err := e.store.Belief()
+	if err != nil {
+		return time.Time{}
+	}
+	return believed.Expires
+}
+
 // metricSet is the metrics of manifests, views, exports and hooks.
 type metricSet struct {
 	*base

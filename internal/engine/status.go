@@ -121,6 +121,11 @@ func readStatus(cfg *config.Config, m *mirror.Mirror, state status.StateReader, 
 		configured[i].Age = known.of(m, current.Records[m.Name])
 	}
 	s, err := status.Read(m, state, origin.Of(cfg.Source.URL), configured, entries, progress)
+	if cfg.Source.TrustFile != "" && state != nil && err == nil {
+		var believed store.Belief
+		believed, err = state.Belief()
+		s.Upstream = status.Upstream(believed, time.Now())
+	}
 	s.Views = status.Views(m.Current(), configuredViews(cfg, m.Current()))
 	s.ReadOnly = m.Root().IsReadOnly()
 	return s, err

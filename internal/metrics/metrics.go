@@ -70,8 +70,10 @@ type Probes struct {
 	Bandwidth func() float64 // bytes per second that downloads may use now; 0 for no limit
 	Fleet     func() Fleet
 
-	RetryingSince func() time.Time // when the first request began that is retried; zero while none is
-	LastProgress  func() time.Time // when the provider was last heard of while a sync waits for it; zero while none does
+	RetryingSince   func() time.Time // when the first request began that is retried; zero while none is
+	UpstreamExpires func() time.Time // until when what the upstream signed is believed; zero without a trust file
+
+	LastProgress func() time.Time // when the provider was last heard of while a sync waits for it; zero while none does
 }
 
 // New registers every series on reg. It panics when reg has one of them already.
@@ -155,6 +157,8 @@ func (p Probes) register(reg prometheus.Registerer) {
 		func() float64 { return seconds(p.LastProgress()) })
 	probe("sync_retrying_since_timestamp_seconds", "Time when the first request to the provider began that is being retried without success; 0 while none is.",
 		func() float64 { return seconds(p.RetryingSince()) })
+	probe("upstream_expires_timestamp_seconds", "End of the statement of the upstream that was believed last; 0 without source.trust_file, and before the first.",
+		func() float64 { return seconds(p.UpstreamExpires()) })
 	probe("orphaned_manifests", "Manifests and views that left the configuration and are still served.", p.Orphaned)
 	probe("overdue_destructions", "Manifests with data that was to be destroyed by now, and is still here; the status says why.", p.Overdue)
 	probe("bandwidth_limit_bytes_per_second", "Bytes per second that all downloads together may use now, by transfers.bandwidth; 0 without a limit.", p.Bandwidth)

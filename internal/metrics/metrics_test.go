@@ -22,7 +22,7 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 	reg := prometheus.NewPedanticRegistry()
 	m := New(reg, "1.2.3", Probes{
 		DiskFree: func() float64 { return 5e9 }, CoolDown: func() time.Time { return time.UnixMilli(9_500) },
-		LastProgress: func() time.Time { return time.UnixMilli(7_500) }, RetryingSince: func() time.Time { return time.UnixMilli(6_500) }, Orphaned: func() float64 { return 1 }, Overdue: func() float64 { return 2 }, Bandwidth: func() float64 { return 1024 },
+		LastProgress: func() time.Time { return time.UnixMilli(7_500) }, RetryingSince: func() time.Time { return time.UnixMilli(6_500) }, Orphaned: func() float64 { return 1 }, Overdue: func() float64 { return 2 }, UpstreamExpires: func() time.Time { return time.UnixMilli(11_500) }, Bandwidth: func() float64 { return 1024 },
 		Scrub: func() Scrub { return Scrub{Share: 0.25, Completed: time.UnixMilli(10_500), Left: 2} },
 		Fleet: func() Fleet {
 			return Fleet{Hosts: []FleetHosts{{"canary", "2026.11", "refused", 3}, {"rest", "none", "silent", 1}}, Stopped: map[string]int{"canary": 0, "rest": 1}}
@@ -140,6 +140,7 @@ syncd_sync_last_progress_timestamp_seconds 7.5
 syncd_sync_retrying_since_timestamp_seconds 6.5
 syncd_sync_runs_total{manifest="one",result="refused"} 1
 syncd_sync_runs_total{manifest="one",result="updated"} 1
+syncd_upstream_expires_timestamp_seconds 11.5
 syncd_verify_failures_total{manifest="one"} 1
 syncd_view_state{state="failed",view="flat"} 0
 syncd_view_state{state="in_sync",view="flat"} 1

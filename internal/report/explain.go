@@ -33,6 +33,9 @@ func (s *Status) Explain(now time.Time) {
 	if s.Upload != nil {
 		s.Upload.Explanation = OneLine(s.Upload.sentence(now))
 	}
+	if s.Upstream != nil {
+		s.Upstream.Explanation = OneLine(s.Upstream.sentence(now))
+	}
 }
 
 // Brief is the explanation of a manifest for a page. It leaves out state, times, errors
@@ -393,6 +396,16 @@ func space(release string) string { return around(" ", release, "") }
 
 func of(release string) string { return around(" of ", release, "") }
 
+// untrusted explains refusals of a host with a trust file.
+var untrusted = map[refusal.Reason]string{
+	refusal.Unsigned:         "too few of the keys that this host trusts have signed it",
+	refusal.BadSignature:     "a signature is wrong, or is about other data",
+	refusal.UpstreamRollback: "it is older than what the upstream had before",
+	refusal.UpstreamFrozen:   "the upstream's statement has expired",
+	refusal.WrongOrigin:      "it is of another publisher than the one that this host trusts",
+	refusal.BadTrust:         "the upstream's trust text cannot be believed",
+}
+
 // inWords explains the reason of a refusal.
 func inWords(reason refusal.Reason) string {
 	switch reason {
@@ -424,6 +437,9 @@ func inWords(reason refusal.Reason) string {
 		return "it may be used no more"
 	case refusal.Insecure:
 		return "the connection would not be encrypted"
+	}
+	if words, found := untrusted[reason]; found {
+		return words
 	}
 	return "the data cannot be trusted"
 }

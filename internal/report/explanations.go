@@ -4,8 +4,8 @@ import "slices"
 
 // Explanation is one sentence about a part of what syncd does, as `explain --json` prints it.
 type Explanation struct {
-	Kind        string               `json:"kind"` // manifest, view, export, scrub, publish or hook
-	Name        string               `json:"name"` // of the view for an export; "" for scrub and publish
+	Kind        string               `json:"kind"` // manifest, view, export, scrub, publish, upstream or hook
+	Name        string               `json:"name"` // of the view for an export; "" for scrub, publish and upstream
 	State       string               `json:"state,omitempty"`
 	Explanation string               `json:"explanation"`
 	Quarantined *QuarantinedRevision `json:"quarantined,omitempty"` // the revision that the gate or the probe refused; nil for none
@@ -34,6 +34,9 @@ func (s Status) Explanations(names []string) []Explanation {
 	}
 	if s.Upload != nil {
 		list = append(list, Explanation{Kind: "publish", Explanation: s.Upload.Explanation})
+	}
+	if s.Upstream != nil {
+		list = append(list, Explanation{Kind: "upstream", Explanation: s.Upstream.Explanation})
 	}
 	for _, h := range s.Hooks {
 		list = append(list, Explanation{Kind: "hook", Name: h.Name, Explanation: h.Explanation()})

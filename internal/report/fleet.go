@@ -16,6 +16,8 @@ type FleetStatus struct {
 	Followers []FollowerStatus `json:"followers"`
 	Stopped   []Stop           `json:"stopped"`
 	Destroyed []Destroyed      `json:"destroyed"`
+
+	Signed *Signed `json:"signed,omitempty"` // who signed what followers get; nil without a key
 }
 
 // FleetPage is a part of a FleetStatus, because a fleet can be large.

@@ -53,6 +53,9 @@ func (p FleetPages) WriteJSON(w io.Writer) error {
 	}
 	text = appendIndented(text, "  ", head.Stopped)
 	text = appendIndented(append(text, ",\n  \"destroyed\": "...), "  ", head.Destroyed)
+	if head.Signed != nil {
+		text = appendIndented(append(text, ",\n  \"signed\": "...), "  ", head.Signed)
+	}
 	_, err = w.Write(append(text, "\n}\n"...))
 	return err
 }

@@ -40,6 +40,8 @@ type Status struct {
 	Scrub      *ScrubStatus     `json:"scrub,omitempty"` // nil if none is configured and none has run
 	Hooks      []HookStatus     `json:"hooks,omitempty"`
 	Upload     *UploadStatus    `json:"publish,omitempty"` // nil if no place is configured
+
+	Upstream *UpstreamStatus `json:"upstream,omitempty"` // nil without a trust file, or before its first use
 }
 
 // DestroyedRelease is a release that no sync fetches again by itself.

@@ -28,6 +28,8 @@ type UploadStatus struct {
 	Verification *UploadCheckStatus `json:"verification"` // null before the first
 
 	Retry *Retry `json:"retry,omitempty"` // of a request to the bucket; absent while none is repeated
+
+	Signed *Signed `json:"signed,omitempty"` // absent without signatures
 }
 
 // UploadCheckStatus is what the last verification of the bucket found.
@@ -92,6 +94,9 @@ func (p UploadStatus) sentence(now time.Time) string {
 		text = fmt.Sprintf("what is served is not yet in %s, followers see its generation %d", p.Place, p.Generation)
 	default:
 		text = fmt.Sprintf("this host has published nothing to %s yet", p.Place)
+	}
+	if p.Signed != nil {
+		text += "; it is " + p.Signed.Text()
 	}
 	if p.State != StateFailed && p.FailingSince != nil {
 		text += fmt.Sprintf("; deleting garbage there fails since %s: %s", at(p.FailingSince), p.Error)

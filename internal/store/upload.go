@@ -30,6 +30,12 @@ type Upload struct {
 	Kept       string    `json:"kept,omitempty"`       // manifests that are newer there, with commas
 
 	Verified UploadCheck `json:"verified,omitzero"`
+
+	SignedOrigin      string    `json:"signed_origin,omitempty"` // "" without signatures
+	SignedBy          string    `json:"signed_by,omitempty"`     // names of keys, with commas
+	SignedUntil       time.Time `json:"signed_until,omitzero"`
+	SignaturesMissing int       `json:"signatures_missing,omitempty"`
+	TrustVersion      int       `json:"trust_version,omitempty"`
 }
 
 // UploadCheck is what the last verification of the bucket found.

@@ -3,7 +3,6 @@ package believer
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -109,8 +108,8 @@ func (b *Believer) Current(ctx context.Context, c bucket.Current, fetch Fetch) e
 	if b.broken != nil {
 		return refusal.New(refusal.BadTrust, "%w", b.broken)
 	}
-	if claims, err := trust.ParseStatement([]byte(c.Statement)); err == nil && claims.Origin != b.chain.Root().Origin {
-		return refusal.New(refusal.WrongOrigin, "generation %d of the upstream is of the origin %s, and the trust file is for %s", c.Generation, claims.Origin, b.chain.Root().Origin)
+	if err := b.checkOriginLocked(c); err != nil {
+		return err
 	}
 	if err := b.growLocked(ctx, c.Trust, fetch); err != nil {
 		return err
@@ -120,10 +119,10 @@ func (b *Believer) Current(ctx context.Context, c bucket.Current, fetch Fetch) e
 		return refusal.New(refusal.BadTrust, "the trust text of %s (version %d) has expired at %s, and the upstream has no newer one: its operator makes the next version with `syncd trust add --expires`",
 			newest.Origin, newest.Version, newest.Expires.Format(time.RFC3339))
 	}
-	if c.Statement == "" {
-		return refusal.New(refusal.Unsigned, "generation %d of the upstream is not signed, and the trust file asks for %d of the keys of %s", c.Generation, newest.Threshold, newest.Origin)
-	}
 	s, signers, err := newest.Believe([]byte(c.Statement))
+	if isFork := c.Trust.Version == newest.Version && c.Trust.SHA256.String() != newest.Fingerprint(); isFork && (err == nil || newest.Version > b.chain.Root().Version) {
+		return refusal.New(refusal.BadTrust, "the upstream names another version %d of the trust text of %s than the one that is known here", newest.Version, newest.Origin)
+	}
 	if err != nil {
 		return refusal.New(reasonOf(err), "generation %d of the upstream is not believed: %w", c.Generation, err)
 	}
@@ -132,6 +131,23 @@ func (b *Believer) Current(ctx context.Context, c bucket.Current, fetch Fetch) e
 		b.next.signers = append(b.next.signers, k.Name())
 	}
 	return b.judgeLocked(c)
+}
+
+// checkOriginLocked refuses what is not about the origin of the trust file before its trust texts
+// are read.
+func (b *Believer) checkOriginLocked(c bucket.Current) error {
+	newest := b.chain.Newest()
+	if c.Statement == "" {
+		return refusal.New(refusal.Unsigned, "generation %d of the upstream is not signed, and the trust file asks for %d of the keys of %s", c.Generation, newest.Threshold, newest.Origin)
+	}
+	s, err := trust.ParseStatement([]byte(c.Statement))
+	if err != nil {
+		return refusal.New(refusal.BadSignature, "generation %d of the upstream is not believed: %w", c.Generation, err)
+	}
+	if s.Origin != newest.Origin {
+		return refusal.New(refusal.WrongOrigin, "generation %d of the upstream is of %s, and the trust file is for %s", c.Generation, s.Origin, newest.Origin)
+	}
+	return nil
 }
 
 // judgeLocked compares a signed statement with what it stands beside, what was believed
@@ -219,9 +235,6 @@ func (b *Believer) growLocked(ctx context.Context, named bucket.TrustText, fetch
 		if err := b.keepLocked(b.belief); err != nil {
 			return err
 		}
-	}
-	if newest := chain.Newest(); err == nil && newest.Version == named.Version && newest.Fingerprint() != hex.EncodeToString(named.SHA256[:]) {
-		err = refusal.New(refusal.BadTrust, "the upstream names another version %d of the trust text of %s than the one that is known here", named.Version, newest.Origin)
 	}
 	return err
 }

@@ -4,8 +4,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/generations"
 	"syncd/internal/downstream/trust"
 	"syncd/internal/manifest"
+	"syncd/internal/report"
 )
 
 // Signing signs generations with the key of the configuration in force. The zero value
@@ -32,4 +35,35 @@ func (s *Signing) Trust() (texts [][]byte) {
 		}
 	}
 	return texts
+}
+
+// Signed tells who signed the newest of all generations, nil without a key.
+func (s *Signing) Signed(all func() (*generations.Generations, error)) *report.Signed {
+	signer := s.inForce.Load()
+	if signer == nil {
+		return nil
+	}
+	newest := signer.Chain().Newest()
+	signed := &report.Signed{Origin: newest.Origin, By: []string{}, Missing: newest.Threshold, Trust: newest.Version}
+	editions, err := all()
+	if err != nil {
+		return signed
+	}
+	text, _, err := editions.Current("")
+	if err != nil {
+		return signed
+	}
+	current, err := bucket.ParseCurrent(text)
+	if err != nil {
+		return signed
+	}
+	statement, err := trust.ParseStatement([]byte(current.Statement))
+	if err != nil {
+		return signed
+	}
+	for _, k := range signer.SignersOf(current.Statement, current.Generation, current.SHA256) {
+		signed.By = append(signed.By, k.Name())
+	}
+	signed.Missing, signed.Expires = signer.Missing(current.Statement), statement.Expires
+	return signed
 }

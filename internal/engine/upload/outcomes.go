@@ -78,6 +78,10 @@ func after(known store.Upload, done report.Upload, at time.Time) store.Upload {
 	if !known.Standby {
 		known.Generation, known.Shown = done.Generation, done.Served
 		known.Publisher, known.WrittenAt, known.Superseded, known.Kept = done.Publisher, done.PublishedAt.UTC(), done.Superseded, strings.Join(done.Kept, ",")
+		known.SignedOrigin, known.SignedBy, known.SignedUntil, known.SignaturesMissing, known.TrustVersion = "", "", time.Time{}, 0, 0
+		if s := done.Signed; s != nil {
+			known.SignedOrigin, known.SignedBy, known.SignedUntil, known.SignaturesMissing, known.TrustVersion = s.Origin, strings.Join(s.By, ","), s.Expires.UTC(), s.Missing, s.Trust
+		}
 		if !done.Superseded || len(done.Kept) > 0 { // or else another publisher's epoch
 			known.Epoch = max(known.Epoch, done.Epoch)
 		}

@@ -34,6 +34,7 @@ type StateReader interface {
 	History(limit int) ([]json.RawMessage, error)
 	Scrub() (store.Scrub, error)
 	Upload() (store.Upload, error)
+	Belief() (store.Belief, error)
 	Fleet(each func(key string, value json.RawMessage) error) error
 	DeliveryReader
 }

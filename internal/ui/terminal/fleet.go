@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -13,9 +14,11 @@ import (
 func PrintFleet(w io.Writer, pages report.FleetPages) error {
 	var stopped []report.Stop
 	var destroyed []report.Destroyed
+	var signed *report.Signed
 	table, shown := NewTable(w, "NAME", "HOST", "RING", "RELEASE", "STATE", "HOLDS", "LAST SEEN"), 0
 	err := pages.Each(func(page report.FleetPage) error {
 		stopped, destroyed = append(stopped, page.Stopped...), append(destroyed, page.Destroyed...)
+		signed = cmp.Or(signed, page.Signed)
 		for _, f := range page.Followers {
 			table.Row(orDash(f.Name), orDash(f.Host), orDash(f.Ring), orDash(string(f.Release)), fleetState(f.Following), orDash(f.HeldText()), timeOrDash(&f.LastSeen))
 		}
@@ -26,6 +29,9 @@ func PrintFleet(w io.Writer, pages report.FleetPages) error {
 	})
 	if err == nil && shown == 0 {
 		_, err = fmt.Fprintln(w, "no follower fits, or none has polled yet")
+	}
+	if signed != nil {
+		fmt.Fprintf(w, "\nwhat followers get is %s\n", signed.Text())
 	}
 	for _, s := range stopped {
 		fmt.Fprintf(w, "\n%s\n", stopText(s))

@@ -34,6 +34,9 @@ func PrintStatus(w io.Writer, s report.Status) error {
 	if s.Upload != nil {
 		fmt.Fprintf(w, "\npublish: %s\n", s.Upload.Explanation)
 	}
+	if s.Upstream != nil {
+		fmt.Fprintf(w, "\nupstream: %s\n", s.Upstream.Explanation)
+	}
 	if err := printExports(w, s.Exports); err != nil {
 		return err
 	}

@@ -35,6 +35,9 @@ func PrintUpload(w io.Writer, p report.Upload, dryRun bool) {
 	if p.Superseded {
 		fmt.Fprintln(w, "`syncd publish --force` replaces it with what is served here; followers then go back, too")
 	}
+	if p.Signed != nil {
+		fmt.Fprintln(w, p.Signed.Text())
+	}
 	if c := p.Collected; c != nil {
 		verb := "deleted"
 		if dryRun {

@@ -49,6 +49,7 @@ type page struct {
 	Disk       diskUse
 	Scrub      *report.ScrubStatus
 	Upload     *report.UploadStatus
+	Upstream   *report.UpstreamStatus
 	Fleet      *fleetCard // nil if there are no followers
 }
 
@@ -180,7 +181,7 @@ func (p *pages) gather(query url.Values) (page, error) {
 	now := p.now()
 	view := page{
 		Note: note(query, status), Now: now, Generation: status.Generation, DataDir: status.DataDir, Damage: status.Damage, ReadOnly: status.ReadOnly,
-		Provider: troubleOf(status, now), Disk: drawDisk(disk), Scrub: status.Scrub, Upload: status.Upload,
+		Provider: troubleOf(status, now), Disk: drawDisk(disk), Scrub: status.Scrub, Upload: status.Upload, Upstream: status.Upstream,
 		Views: sectionOfViews(status), ViewRows: status.Views, Exports: status.Exports, Hooks: sectionOfHooks(status.Hooks), HookRows: status.Hooks,
 		Fleet: cardOfFleet(p.source.Followers(maxFollowers)),
 	}
@@ -297,6 +298,12 @@ func (p page) ordered() []string {
 	if p.Upload != nil {
 		levels["publish"] = levelOf(string(p.Upload.State))
 	}
+	if p.Upstream != nil {
+		levels["upstream"] = good
+		if p.Upstream.Expired {
+			levels["upstream"] = bad
+		}
+	}
 	if p.Hooks != nil {
 		levels["hooks"] = p.Hooks.Badge.Level
 	}
@@ -309,7 +316,7 @@ func (p page) ordered() []string {
 		}
 		return len(byUrgency)
 	}
-	parts := []string{"manifests", "views", "followers", "publish", "hooks", "scrub", "disk"}
+	parts := []string{"manifests", "views", "followers", "publish", "upstream", "hooks", "scrub", "disk"}
 	slices.SortStableFunc(parts, func(a, b string) int { return urgency(a) - urgency(b) })
 	return parts
 }

@@ -198,6 +198,9 @@ func (v *verdict) tellOthers(status report.Status, fleet *fleetCard, say func(l 
 	if u := status.Upload; u != nil && levelOf(string(u.State)) != good && levelOf(string(u.State)) != plain {
 		say(levelOf(string(u.State)), "bucket %s", words(u.State))
 	}
+	if status.Upstream != nil && status.Upstream.Expired {
+		say(bad, "upstream's signature expired")
+	}
 	count(badHooks(status.Hooks), "hook fails", "hooks fail")
 	if status.Scrub != nil {
 		count(len(status.Scrub.Left), "damaged file", "damaged files")

@@ -1,0 +1,63 @@
+//go:build linux
+
+package doctor
+
+import (
+	"context"
+	"time"
+
+	"syncd/internal/downstream/keyfile"
+	"syncd/internal/downstream/trust"
+	"syncd/internal/report"
+)
+
+// trustEndsSoon is when the end of a trust text is near: every host needs the next version.
+const trustEndsSoon = 30 * 24 * time.Hour
+
+// nextVersion is the next step before and after the end of a trust text.
+const nextVersion = "make the next version: `syncd trust add --expires DATE --trust FILE --key FILE`"
+
+// checkTrust reads keys and trust texts as the daemon will, and looks when they end.
+func (s *setup) checkTrust(context.Context) []Finding {
+	c := s.cfg
+	var found []Finding
+	if file := c.Source.TrustFile; file != "" {
+		found = append(found, s.trustFindings("source.trust_file", func() (trust.Chain, error) {
+			chain, err := keyfile.Chain(file)
+			return chain, c.Located("source", err)
+		})...)
+	}
+	if c.Sign.TrustFile != "" {
+		found = append(found, s.trustFindings("sign.trust_file", func() (trust.Chain, error) {
+			signer, err := c.Signer()
+			if err != nil {
+				return nil, err
+			}
+			return signer.Chain(), nil
+		})...)
+	}
+	if len(found) == 0 {
+		return []Finding{skipped("neither source.trust_file nor sign is set")}
+	}
+	return found
+}
+
+func (s *setup) trustFindings(key string, read func() (trust.Chain, error)) []Finding {
+	var chain trust.Chain
+	err := s.worker.Do(func() (err error) {
+		chain, err = read()
+		return err
+	})
+	if err != nil {
+		return configFailures(err)
+	}
+	newest := chain.Newest()
+	text, end := key+": version %d of the trust text of %s ends at %s", report.Moment(newest.Expires)
+	switch left := time.Until(newest.Expires); {
+	case left <= 0:
+		return []Finding{failure(nextVersion, text+", which is past", newest.Version, newest.Origin, end)}
+	case left < trustEndsSoon:
+		return []Finding{hint(nextVersion, text, newest.Version, newest.Origin, end)}
+	}
+	return []Finding{good(text, newest.Version, newest.Origin, end)}
+}
