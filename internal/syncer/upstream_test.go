@@ -30,6 +30,7 @@ type upstream struct {
 	*httptest.Server
 	names string // as what it names itself
 	fail  atomic.Bool
+	front func(http.ResponseWriter, *http.Request) bool // answers in the place of the upstream if it is true; nil for none
 
 	mu      sync.Mutex
 	told    []string          // by each request: endpoint and state
@@ -84,7 +85,11 @@ func (w *world) behindUpstream() *upstream {
 		u.told = append(u.told, endpoint+" "+strings.Join(r.Header[rings.HeaderState], " | "))
 		rw.Header().Set(rings.HeaderUpstream, u.names)
 		rw.Header().Set(rings.HeaderDestroy, u.destroy)
+		front := u.front
 		u.mu.Unlock()
+		if front != nil && front(rw, r) {
+			return
+		}
 		if u.fail.Load() {
 			rw.WriteHeader(http.StatusNotFound)
 			return

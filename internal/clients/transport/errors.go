@@ -48,6 +48,7 @@ type Error struct {
 	Message    string        // the provider's text
 	Body       []byte        // of an error response, up to 64 KiB, redacted
 	RetryAfter time.Duration // the wait that the provider asked for, or 0
+	IsUpstream bool          // as Response has it
 	Err        error         // the cause, when no response came or a malformed one
 
 	origin string // of the server that responded, for Retry

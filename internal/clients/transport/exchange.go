@@ -260,7 +260,7 @@ func (c *Client) checkStatus(req *Request, target address, res *Response, watch 
 	kind, message := parseProblem(body, c.redact)
 	failed := &Error{
 		Kind: kindOfStatus(res.Status), Endpoint: req.Endpoint, Path: c.path(req),
-		Status: res.Status, Type: kind, Message: message, Body: c.redact.Body(body), origin: target.origin, signed: c.cfg.Sign != nil,
+		Status: res.Status, Type: kind, Message: message, Body: c.redact.Body(body), IsUpstream: res.IsUpstream, origin: target.origin, signed: c.cfg.Sign != nil,
 	}
 	if failed.Kind == Transient {
 		if failed.RetryAfter = retryAfter(res.Header, time.Now()); failed.RetryAfter > 0 {

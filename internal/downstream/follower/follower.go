@@ -77,6 +77,9 @@ func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
 	req := c.request("Current", bucket.CurrentName, header)
 	req.State = releases.TalkIn(ctx).State
 	res, text, err := c.t.Do(ctx, req)
+	if err == nil && c.IsHost() && c.believer == nil && !res.IsUpstream {
+		err = errNoSyncd(req, res.Status)
+	}
 	if err != nil {
 		return bucket.Generation{}, err
 	}
@@ -98,6 +101,13 @@ func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
 		c.etag = ""
 	}
 	return c.newest, nil
+}
+
+// errNoSyncd is the error of an answer about what another syncd serves, if none gave it. Such a
+// generation could order to destroy data.
+func errNoSyncd(req transport.Request, status int) error {
+	return &transport.Error{Kind: transport.NotFound, Endpoint: req.Endpoint, Path: "/" + strings.Join(req.Segments, "/"), Status: status,
+		Err: errors.New("the answer is not of the syncd that source.url names")}
 }
 
 // isFresh refuses what was believed when it has expired since.

@@ -116,7 +116,7 @@ func (e *Entry) enterMirror(ctx context.Context) (err error) {
 		wire.drop()
 		return nil
 	case errors.Is(err, errNotOffered):
-	case isFinal(err) || refusal.ReasonOf(err) != "":
+	case isFinal(err) || isWithoutMirror(err) || refusal.ReasonOf(err) != "":
 		if e.cfg.Upstream.note(false, e.Now) {
 			e.log.Info().Err(err).Msg("the upstream is a syncd without a mirror that can be read: going on in the wire format of the provider")
 		}
@@ -136,10 +136,14 @@ func (e *Entry) lacksMirror(err error) bool {
 	return errors.Is(err, errNotOffered) || isWithoutMirror(err)
 }
 
-// isWithoutMirror is true for the answer of a server that has no mirror.
+// isWithoutMirror is true for the answer of a server that has no mirror. Whatever else than a
+// syncd answers has none: a front server that forbids such paths, or the provider.
 func isWithoutMirror(err error) bool {
 	var answer *transport.Error
-	return errors.As(err, &answer) && answer.Kind == transport.NotFound && answer.Endpoint == "Current"
+	if !errors.As(err, &answer) || answer.Endpoint != "Current" {
+		return false
+	}
+	return answer.Kind == transport.NotFound || answer.Kind != transport.Transient && !answer.IsUpstream
 }
 
 // leaveMirror goes on in the wire format of the provider.
