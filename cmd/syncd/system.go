@@ -38,7 +38,7 @@ var clientCommands = []string{"releases", "manifests", "files", "get", "call", "
 // the symlink that readers follow in one step.
 var mirrorCommands = []string{
 	"sync", "demo", "status", "explain", "history", "verify", "rollback", "probe", "activate", "pin", "unpin", "hold", "skip", "forget",
-	"publish", "adopt", "lock", "deliveries", "served", "map",
+	"publish", "bundle", "adopt", "lock", "deliveries", "served", "map",
 }
 
 // linuxOnly are the commands of linuxCommands. They need systemd, /proc, permissions of

@@ -151,6 +151,10 @@ func TestBrokenBundlesAreRefusedByName(t *testing.T) {
 		g.far.Contains(row, errors, bad.want)
 		g.serves("first")
 	}
+	g.near.Expect(0, "bundle", "receipt", "-o", filepath.Join(g.disk, "of-near")) // and not of the far side
+	result, _ := g.take(1, g.export("lacks.tar", "--since", filepath.Join(g.disk, "of-near")))
+	g.far.Contains("receipt of another host", result.Manifests[0].Error, "export again with a receipt of this host")
+	g.serves("first")
 	slices.Reverse(good)
 	g.take(0, good)
 	g.serves(strings.Repeat("0123456789", 300_000))

@@ -159,6 +159,8 @@ func (s *Source) Generation(ctx context.Context) (bucket.Generation, error) {
 		return bucket.Generation{}, s.failed
 	case s.Bundle == nil && s.carried.Generation == 0:
 		return bucket.Generation{}, errors.New("no whole bundle is in source.bundles yet")
+	case s.Bundle == nil && s.cfg.Believer != nil && s.cfg.Believer.Fresh() != nil:
+		return bucket.Generation{}, s.cfg.Believer.Fresh()
 	case s.Bundle == nil:
 		return bucket.Generation{Number: s.carried.Generation, Publisher: s.carried.Publisher, Manifests: s.offered}, nil
 	}
