@@ -14,13 +14,13 @@ import (
 	"syncd/internal/host/account"
 )
 
-// CheckPrograms refuses, to root, gates, hooks, exports and signatures of a configuration that
-// another user can change: that user would choose what runs as root, or as the owner of
-// data_dir, which files appear where that one can write, and what is signed. It comes after
-// BecomeOwner.
+// CheckPrograms refuses, to root, gates, hooks, exports, signatures and publishing of a
+// configuration that another user can change: that user would choose what runs as root, or as
+// the owner of data_dir, which files appear where that one can write, what is signed, and what
+// root's credentials write to which bucket. It comes after BecomeOwner.
 func CheckPrograms(cfg *config.Config) error {
-	signs := cfg.Sign.KeyFile != ""
-	if !account.BegunByRoot() || !cfg.RunsPrograms() && !cfg.Exports() && !signs {
+	signs, publishes := cfg.Sign.KeyFile != "", cfg.Publish.S3.IsSet()
+	if !account.BegunByRoot() || !cfg.RunsPrograms() && !cfg.Exports() && !signs && !publishes {
 		return nil
 	}
 	self := account.Self()
@@ -39,8 +39,10 @@ func CheckPrograms(cfg *config.Config) error {
 	case cfg.RunsPrograms():
 	case cfg.Exports():
 		what = "exports that would be written"
-	default:
+	case signs:
 		what = "a key that would sign"
+	default:
+		what = "a bucket that would be published to"
 	}
 	return &document.Error{
 		File: cfg.Path, Problem: fmt.Sprintf("names %s as %s, and %v", what, self.Name, err),

@@ -51,6 +51,8 @@ func TestRootWritesNoExportOfAConfigurationThatAnotherUserCanChange(t *testing.T
 	h.Contains("a gate", h.Expect(2, "run").Stderr, "names gates or hooks that would run as 23463", "user 23456 can change")
 	h.ConfigureWith("sign: {key_file: " + h.Path("key") + ", trust_file: " + h.Path("trust") + "}")
 	h.Contains("a key", h.Expect(2, "sync").Stderr, "names a key that would sign as 23463", "user 23456 can change")
+	h.ConfigureWith("publish: {s3: {endpoint: \"http://127.0.0.1:9\", bucket: ours}}")
+	h.Contains("a bucket", h.Expect(2, "sync").Stderr, "names a bucket that would be published to as 23463", "user 23456 can change")
 	if _, err := os.Stat(folder); err == nil {
 		t.Error("the export was made")
 	}
