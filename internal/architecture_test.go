@@ -40,7 +40,7 @@ var floors = [][]string{
 // the package of the wing's own folder. A room imports only rooms of its wing that stand
 // further to the right. Folders below a room's folder belong to the room.
 var rooms = map[string][]string{
-	"cmd/syncd":  {".", "browse bundle call changes complete demo destroy setup trust", "cli gctune"},
+	"cmd/syncd":  {".", "browse bundle call changes complete demo destroy estimate setup trust", "cli gctune"},
 	"changes":    {".", "spill"},
 	"clients":    {"autocomplete batch contribution listing property releases reversegeo", "service", "transport", "certificate origin signature wire"},
 	"config":     {"migration", ".", "value", "document"},
@@ -54,7 +54,7 @@ var rooms = map[string][]string{
 	"golive":     {"destroyer prover", "rollback", ".", "exporter gate probe room rows"},
 	"httpserver": {".", "accounts"},
 	"hooks":      {". outbox", "event"},
-	"host":       {"command rate", "account claims clock unitfile"},
+	"host":       {"command rate", "account claims clock priority unitfile"},
 	"manifest":   {"destruction expiry forecast layout", ".", "refusal"},
 	"metrics":    {". tracing"},
 	"mirror":     {"destroy revisions", "audit inventory readers staging", ".", "export lifespan scrub", "permissions record"},

@@ -21,6 +21,7 @@ import (
 	"syncd/cmd/syncd/complete"
 	"syncd/cmd/syncd/demo"
 	"syncd/cmd/syncd/destroy"
+	"syncd/cmd/syncd/estimate"
 	"syncd/cmd/syncd/trust"
 	"syncd/internal/clients/service"
 	"syncd/internal/clients/transport"
@@ -90,7 +91,7 @@ func newRoot(a *cli.App) *cobra.Command {
 		syncCommand, statusCommand, explainCommand, historyCommand, verifyCommand, rollbackCommand, probeCommand,
 		activateCommand, pinCommand, unpinCommand, holdCommand, skipCommand, forgetCommand, destroy.Command, destroy.ListCommand, publishCommand, adoptCommand,
 		lockCommand, deliveriesCommand, servedCommand, fleetCommand, serveCommand, bundle.Command, trust.Command,
-		browse.ReleasesCommand, browse.ManifestsCommand, browse.FilesCommand, changes.Command, mapCommand, getCommand, call.Command,
+		browse.ReleasesCommand, browse.ManifestsCommand, browse.FilesCommand, changes.Command, estimate.Command, mapCommand, getCommand, call.Command,
 		emulatorCommand, demo.Command, configCommand, versionCommand, healthcheckCommand,
 	} {
 		root.AddCommand(command(a))

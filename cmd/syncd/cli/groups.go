@@ -19,7 +19,7 @@ func Groups() []Group {
 		{"Every day", []string{"status", "explain", "history", "sync", "rollback", "verify", "doctor", "config", "manifests", "files"}},
 		{"Decide what is served", []string{"activate", "pin", "unpin", "hold", "skip", "forget", "destroy"}},
 		{"Get from the provider", []string{"releases", "get", "call"}},
-		{"Look closer", []string{"changes", "probe", "readers", "served", "destroyed", "deliveries", "healthcheck"}},
+		{"Look closer", []string{"changes", "estimate", "probe", "readers", "served", "destroyed", "deliveries", "healthcheck"}},
 		{"Serve other hosts", []string{"lock", "serve-id", "fleet", "publish", "bundle", "trust"}},
 		{"Move in", []string{"setup", "adopt", "map"}},
 		{"Try", []string{"demo", "emulator"}},

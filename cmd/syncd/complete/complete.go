@@ -44,6 +44,7 @@ var argumentsOf = map[string]arguments{
 	"changes":             one(of(manifests), of(revisionsOf), of(revisionsOf)),
 	"config from-updater": many(file),
 	"destroy":             {[]values{of(manifests), of(releasesOf)}, true},
+	"estimate":            one(of(manifests)),
 	"explain":             one(of(manifests)),
 	"files":               one(of(manifests), of(releasesOf)),
 	"fleet release":       one(of(allReleases)),

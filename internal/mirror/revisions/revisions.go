@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"syncd/internal/changes"
@@ -19,6 +20,9 @@ const (
 	Served = "served"
 	Staged = "staged"
 )
+
+// ErrOnlyOne is returned where two revisions are to be compared, and one is on disk, or none.
+var ErrOnlyOne = errors.New("there are no two revisions on disk")
 
 // List returns the records of the revisions of a manifest that are on disk: the served
 // one, then the others, the most recently served first. A user who may not read the state
@@ -72,6 +76,32 @@ func Earlier(m *mirror.Mirror, name string) (mirror.Record, error) {
 		}
 	}
 	return served, fmt.Errorf("no earlier revision of %s is on disk: `retain` says how many are kept", name)
+}
+
+// Newest returns the two newest revisions on disk, the newest last: by release, and of one
+// release the staged one before the most recently served one.
+func Newest(m *mirror.Mirror, name string) (pair [2]mirror.Record, err error) {
+	all, err := List(m, name)
+	if err != nil {
+		return pair, err
+	}
+	if staged, err := StagedOf(m, name); err == nil {
+		all = append([]mirror.Record{staged}, all...)
+	}
+	slices.SortStableFunc(all, func(a, b mirror.Record) int {
+		switch {
+		case a.Release.Newer(b.Release):
+			return -1
+		case b.Release.Newer(a.Release):
+			return 1
+		}
+		return 0
+	})
+	all = slices.CompactFunc(all, func(a, b mirror.Record) bool { return a.ID() == b.ID() })
+	if len(all) < 2 {
+		return pair, fmt.Errorf("%w of %s: `retain` says how many are kept", ErrOnlyOne, name)
+	}
+	return [2]mirror.Record{all[1], all[0]}, nil
 }
 
 // StagedOf returns the staged revision.

@@ -1,0 +1,3 @@
+// Package priority lowers the priority of this process, so that work that may wait leaves
+// CPU and disk to others.
+package priority

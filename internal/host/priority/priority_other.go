@@ -1,0 +1,6 @@
+//go:build !linux
+
+package priority
+
+// Lower does nothing.
+func Lower() error { return nil }
