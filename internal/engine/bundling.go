@@ -84,7 +84,7 @@ func (e *Engine) watched(cfg *config.Config) (*connection, error) {
 func (e *Engine) bundleConfig(force bool) bundles.Config {
 	settings := ClientConfig(e.Config().Source.Service(), "")
 	settings.UserAgent, settings.Observer, settings.Tell, settings.Gate = "syncd/"+e.options.Version, e.metrics, e.retries.tell, e.gate
-	return bundles.Config{Store: e.store, Records: e.mirror.Records, Client: settings, Believer: e.active.Load().source.believes, Force: force}
+	return bundles.Config{Store: e.store, Records: e.mirror.Records, Client: settings, Believer: e.active.Load().source.believes, Relay: e.Followers.keptFor(e.Config()), Force: force}
 }
 
 // carried is the syncer for a bundle, with the configuration in force otherwise. Bundles share

@@ -91,7 +91,7 @@ func (f *Followers) Generations() (all *generations.Generations, err error) {
 	}
 	if f.generations == nil {
 		f.generations, err = offer.Generations(offer.Host{
-			Catalog: f.offered, Mirror: withheld{f.mirror, f.notes}, Records: f.mirror.Records, Store: f.store, Fleet: f.fleet, Orders: f.orders, Relay: f.relay, Version: f.options.Version, Log: f.options.Log,
+			Catalog: f.offered, Mirror: withheld{f.mirror, f.notes}, Records: f.mirror.Records, Store: f.store.Rings(), Fleet: f.fleet, Orders: f.orders, Relay: f.relay, Version: f.options.Version, Log: f.options.Log,
 		})
 	}
 	return f.generations, err

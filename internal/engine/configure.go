@@ -158,11 +158,16 @@ func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error)
 			return nil, "", err
 		}
 		client.Believe(believes)
-		client.Keep(&follower.Relay{Folder: e.Followers.relay.Folder, Wants: cfg.Has, Warn: e.Followers.relay.Warn})
+		client.Keep(e.Followers.keptFor(cfg))
 		return &connection{bucket: client, files: client, close: client.Close, denials: denials, believes: believes}, id, nil
 	}
 	client := follower.NewUpstream(carrier)
 	return &connection{provider: client, bucket: client.Mirror, files: client, close: client.Close, denials: denials}, id, nil
+}
+
+// keptFor is where the signed texts of the source are kept.
+func (f *Followers) keptFor(cfg *config.Config) *follower.Relay {
+	return &follower.Relay{Folder: f.relay.Folder, Wants: cfg.Has, Warn: f.relay.Warn}
 }
 
 func (e *Engine) syncerConfig(cfg *config.Config, from *connection, id config.Secret, roots *x509.CertPool) syncer.Config {

@@ -22,6 +22,7 @@ import (
 	"syncd/internal/disk/fsops"
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/bundle"
+	"syncd/internal/downstream/relay"
 	"syncd/internal/engine/operation"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
@@ -280,12 +281,15 @@ func (c *composing) members(texts report.BundleTexts, names []string) ([]bundle.
 			continue
 		}
 		text, err := c.record(m)
+		if errors.Is(err, errStale) && len(names) == 0 && c.mirror.Records.RevisionCount(m.Name) == 0 {
+			continue // signed by the upstream, and not mirrored here
+		}
 		if err != nil {
 			return nil, err
 		}
 		c.names, members = append(c.names, m.Name), append(members, bundle.Member{Name: m.Record(), Size: text.Size, SHA256: text.Sum, Open: func() (io.ReadCloser, error) { return c.open(m) }})
 		for _, f := range text.Files {
-			if !seen[f.Object] && !c.since.Has(f.Object) {
+			if !seen[f.Object] && !c.since.Has(f.Object) && !c.lacks(text, f.Object) {
 				seen[f.Object], contents = true, append(contents, bundle.Member{Name: bucket.ObjectName(f.Object), Size: f.Size, SHA256: f.Object, Open: func() (io.ReadCloser, error) { return c.content(f.Object) }})
 			}
 		}
@@ -313,20 +317,47 @@ func textOf(name string, text []byte) bundle.Member {
 	}}
 }
 
+// recordText is the text of a record, as this host writes it or as its upstream gave it.
+type recordText struct {
+	bucket.RecordText
+	isGiven bool
+}
+
 // record is the record of a manifest as its generation names it.
-func (c *composing) record(m bucket.Manifest) (bucket.RecordText, error) {
+func (c *composing) record(m bucket.Manifest) (recordText, error) {
+	if given, err := relay.Record(c.mirror.Root(), m.RecordSHA256); err == nil {
+		defer given.Close()
+		info, err := given.Stat()
+		if err != nil {
+			return recordText{}, err
+		}
+		read, err := bucket.ReadRecord(m, given)
+		return recordText{bucket.RecordText{Record: read, Size: info.Size(), Sum: m.RecordSHA256}, true}, err
+	}
 	read, err := c.mirror.Records.Revision(m.Name, string(m.Release)+"-"+m.Revision)
 	if errors.Is(err, fs.ErrNotExist) {
-		return bucket.RecordText{}, errStale
+		return recordText{}, errStale
 	}
 	if err != nil {
-		return bucket.RecordText{}, err
+		return recordText{}, err
 	}
 	text, err := bucket.TextOf(read)
 	if err == nil && text.Sum != m.RecordSHA256 {
 		err = errStale
 	}
-	return text, err
+	return recordText{RecordText: text}, err
+}
+
+// lacks is true for a content of the upstream's record that filters of this host leave out.
+func (c *composing) lacks(text recordText, id manifest.ObjectID) bool {
+	if !text.isGiven {
+		return false
+	}
+	f, err := c.mirror.Objects.Open(id)
+	if err == nil {
+		err = f.Close()
+	}
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // open reads the text of a record while it is written.
@@ -334,6 +365,9 @@ func (c *composing) open(m bucket.Manifest) (io.ReadCloser, error) {
 	text, err := c.record(m)
 	if err != nil {
 		return nil, err
+	}
+	if text.isGiven {
+		return relay.Record(c.mirror.Root(), m.RecordSHA256)
 	}
 	from, to := io.Pipe()
 	go func() { to.CloseWithError(bucket.WriteRecord(to, text.Record)) }() // ends when the reader closes

@@ -154,8 +154,11 @@ func (f *Folder) Lacks(m bucket.Manifest) bool {
 }
 
 // Record opens the text of a record.
-func (f *Folder) Record(sum manifest.ObjectID) (*os.File, error) {
-	return f.root.OpenRegular(path(sum))
+func (f *Folder) Record(sum manifest.ObjectID) (*os.File, error) { return Record(f.root, sum) }
+
+// Record is Folder.Record for a data directory in which another process may write.
+func Record(root *fsops.Dir, sum manifest.ObjectID) (*os.File, error) {
+	return root.OpenRegular(path(sum))
 }
 
 func path(sum manifest.ObjectID) string { return filepath.Join(records, sum.String()) }

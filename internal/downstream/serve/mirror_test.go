@@ -181,7 +181,7 @@ func TestARingSeesItsOwnGenerationsOnly(t *testing.T) {
 	publishData(e, "2026.10", "two")
 	h.sync()
 	second := u.becomes(t, "canary", "2026.10", canary)
-	rest = u.becomes(t, "rest", "2026.10", rest)
+	u.becomes(t, "rest", "2026.10", rest)
 	if got := u.statuses(t, "canary", canary, "one"); !slices.Equal(got, []int{200, 200, 200}) {
 		t.Errorf("a follower in the middle of a generation does not get it: %d", got)
 	}

@@ -40,6 +40,7 @@ type Config struct {
 	// Client carries the requests to a bundle. Its base and its carrier are set here.
 	Client   transport.Config
 	Believer *believer.Believer // nil without a trust file
+	Relay    *follower.Relay    // keeps what is believed, for those who follow this host; nil for nothing
 	// Force takes a bundle that is older than the last one, or of another publisher.
 	Force bool
 }
@@ -121,6 +122,7 @@ func Open(b *bundle.Bundle, cfg Config, closeFiles func()) (*Source, error) {
 	}
 	s.Client = follower.New(carrier)
 	s.Client.Believe(cfg.Believer)
+	s.Client.Keep(cfg.Relay)
 	return s, nil
 }
 

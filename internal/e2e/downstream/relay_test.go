@@ -1,0 +1,56 @@
+package downstream_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"syncd/internal/e2e"
+)
+
+// The first publisher's statement goes over HTTP, then in bundles from disk to disk. All hosts
+// have its trust file and nothing else to believe.
+func TestOneKeyGoesAnyWay(t *testing.T) {
+	t.Parallel()
+	u := newUpstream(t, []string{"one", "two"})
+	u.Month("one", "2026.09", "first")
+	u.Month("two", "2026.09", "other")
+	public := strings.Fields(u.Expect(0, "trust", "keygen", "publisher.example", "-o", u.Path("key")).Stdout)
+	u.Expect(0, "trust", "init", "--origin", "example", public[len(public)-1], "-o", u.Path("trust"))
+	u.Settings.More += "sign: {key_file: " + u.Path("key") + ", trust_file: " + u.Path("trust") + "}\n"
+	u.Configure()
+	trusting := "trust_file: " + u.Path("trust")
+	first := u.follower(u.addID("db01"))
+	first.Settings.Source = trusting
+	first.Configure()
+	second, third := e2e.NewHostOf(t, u.Provider, "one"), e2e.NewHostOf(t, u.Provider, "one", "two")
+	for _, h := range []*e2e.Host{second, third} {
+		h.Settings.URL, h.Settings.Source = "http://127.0.0.1:1", trusting // nothing answers there
+		h.Configure()
+	}
+	u.Sync(0)
+	daemon := u.Daemon()
+	daemon.Logged("serving followers")
+
+	disk := e2e.NewDir(t)
+	carry := func(from, to *e2e.Host, name string, code int, args ...string) string {
+		t.Helper()
+		from.Expect(0, append([]string{"bundle", "export", filepath.Join(disk, name)}, args...)...)
+		return to.Expect(code, "bundle", "import", filepath.Join(disk, name)).Stderr
+	}
+	for _, month := range []string{"2026.09", "2026.10"} {
+		first.Sync(0)
+		carry(first, second, "a"+month, 0)
+		carry(second, third, "b"+month, 0)
+		want := u.ServedContent("one")
+		for _, h := range []*e2e.Host{first, second, third} {
+			e2e.Same(h, month, want, h.ServedContent("one"))
+		}
+		if month == "2026.09" {
+			e2e.Same(third, "what a hop does not mirror", "", third.ServedContent("two"))
+			u.Month("one", "2026.10", "second")
+			u.Sync(0)
+		}
+	}
+	daemon.Terminate()
+}
