@@ -159,9 +159,13 @@ func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error)
 		}
 		client.Believe(believes)
 		client.Keep(e.Followers.keptFor(cfg))
+		client.Remember(e.store, cfg.Source.URL.String())
 		return &connection{bucket: client, files: client, close: client.Close, denials: denials, believes: believes}, id, nil
 	}
 	client := follower.NewUpstream(carrier)
+	if settings.Report {
+		client.Mirror.Remember(e.store, cfg.Source.URL.String())
+	}
 	return &connection{provider: client, bucket: client.Mirror, files: client, close: client.Close, denials: denials}, id, nil
 }
 

@@ -63,7 +63,7 @@ func TestFollowerMirrorsWhatTheBucketHas(t *testing.T) {
 	equal(t, "a poll", w.askedBucket(), "current.json")
 	w.restart()
 	w.expect(w.poll(), "data", report.Unchanged)
-	equal(t, "a poll after a restart", w.askedBucket(), "current.json generations/1.json")
+	equal(t, "a poll after a restart", w.askedBucket(), "current.json")
 
 	w.put(2, of("2026.10", october()))
 	w.expect(w.poll(), "data", report.Updated)

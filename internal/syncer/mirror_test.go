@@ -73,7 +73,9 @@ func TestAFollowerGoesOnInTheMirrorOfItsUpstream(t *testing.T) {
 	}
 	w.restart()
 	w.expect(w.poll(), "data", report.Unchanged)
-	equal(t, "a poll after a restart", u.asked(), []string{"ManifestReleases", "mirror/current.json", "mirror/generations/2.json"})
+	equal(t, "a poll after a restart", u.asked(), []string{"mirror/current.json"})
+	w.expect(w.demand(), "data", report.Unchanged)
+	equal(t, "a sync on demand", u.asked(), []string{"mirror/current.json"})
 }
 
 // A new release costs three texts beside the downloads, however many files it has.

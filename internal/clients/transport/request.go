@@ -18,7 +18,8 @@ type Request struct {
 	Once     bool  // for Do: never send the request twice
 	Bulk     bool  // the body is long: over https it gets a connection of its own
 
-	State []string // what an upstream that is a syncd gets to know, in a header line each; no other server gets it
+	State   []string // what an upstream that is a syncd gets to know, in a header line each; no other server gets it
+	IsKnown bool     // an earlier process recognised it
 }
 
 // Response is a response with a 2xx status, or a 304 to a conditional request.

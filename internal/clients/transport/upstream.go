@@ -17,7 +17,7 @@ const (
 // answer proves nothing, so Config.Report stands before it. Origins that a redirect names
 // never get the state.
 func (c *Client) addState(req *Request, origin string, header http.Header) http.Header {
-	if len(req.State) == 0 || !c.cfg.Report || origin != c.base.origin || !c.isSyncd.Load() {
+	if len(req.State) == 0 || !c.cfg.Report || origin != c.base.origin || !c.isSyncd.Load() && !req.IsKnown {
 		return header
 	}
 	header = maps.Clone(header) // it may be shared

@@ -32,6 +32,12 @@ type Client struct {
 	etag    string              // of current.json
 	current bucket.Current
 	newest  bucket.Generation // that current names
+	text    []byte            // of newest, until it is kept
+
+	memory   Memory // nil for none
+	source   string // as memory knows it
+	recalled recalled
+	isKnown  bool // an earlier process read the mirror
 
 	believer *believer.Believer // nil without a trust file
 	relay    *Relay             // nil if nothing is kept
@@ -75,7 +81,7 @@ func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
 		header.Set("If-None-Match", c.etag)
 	}
 	req := c.request("Current", bucket.CurrentName, header)
-	req.State = releases.TalkIn(ctx).State
+	req.State, req.IsKnown = releases.TalkIn(ctx).State, c.isKnown
 	res, text, err := c.t.Do(ctx, req)
 	if err == nil && c.IsHost() && c.believer == nil && !res.IsUpstream {
 		err = errNoSyncd(req, res.Status)
@@ -83,22 +89,30 @@ func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
 	if err != nil {
 		return bucket.Generation{}, err
 	}
-	if res.Status == http.StatusNotModified {
-		return c.newest, c.isFresh()
+	isFirst := c.current == bucket.Current{}
+	var current bucket.Current
+	switch {
+	case res.Status != http.StatusNotModified:
+		if current, err = bucket.ParseCurrent(text); err != nil {
+			return bucket.Generation{}, c.refuse(refusal.BadShape, err)
+		}
+	case isFirst:
+		current, text = c.recalled.current, c.recalled.Current
+	default:
+		current = c.current
 	}
-	current, err := bucket.ParseCurrent(text)
-	if err != nil {
-		return bucket.Generation{}, c.refuse(refusal.BadShape, err)
-	}
-	if current == c.current { // the store has no ETags
+	if !isFirst && current == c.current { // also if the store has no ETags
 		return c.newest, c.isFresh()
 	}
 	if c.newest, err = c.read(ctx, current, text); err != nil {
 		c.etag, c.current = "", bucket.Current{}
 		return bucket.Generation{}, err
 	}
-	if c.etag, c.current = res.Header.Get("ETag"), current; len(c.etag) > maxETag {
-		c.etag = ""
+	if c.current = current; res.Status != http.StatusNotModified {
+		if c.etag = res.Header.Get("ETag"); len(c.etag) > maxETag {
+			c.etag = ""
+		}
+		c.note(text)
 	}
 	return c.newest, nil
 }
@@ -140,7 +154,7 @@ func (c *Client) read(ctx context.Context, current bucket.Current, named []byte)
 		return c.newest, c.believes(ctx, c.newest, named, nil) // only its statement is another one
 	}
 	name := bucket.GenerationName(current.Generation)
-	_, text, err := c.t.Do(ctx, c.request("Generation", name, nil))
+	text, err := c.generationText(ctx, current, name)
 	if err != nil {
 		return bucket.Generation{}, err
 	}
@@ -151,7 +165,18 @@ func (c *Client) read(ctx context.Context, current bucket.Current, named []byte)
 	if err != nil {
 		return bucket.Generation{}, c.refuse(refusal.BadShape, err)
 	}
+	c.text = text
 	return generation, c.believes(ctx, generation, named, text)
+}
+
+// generationText is the text of a generation, as an earlier process read it or the mirror has
+// it.
+func (c *Client) generationText(ctx context.Context, current bucket.Current, name string) ([]byte, error) {
+	if known := c.recalled; known.current.SHA256 == current.SHA256 && known.Generation != nil {
+		return known.Generation, nil
+	}
+	_, text, err := c.t.Do(ctx, c.request("Generation", name, nil))
+	return text, err
 }
 
 // believes refuses a generation whose statement was believed, but which must not be used. It

@@ -199,6 +199,9 @@ func (s *Source) Record(ctx context.Context, m bucket.Manifest) (record.Record, 
 	return bucket.RecordOf(read), nil
 }
 
+// IsKnown is false: nothing is kept of what an earlier process read.
+func (s *Source) IsKnown() bool { return false }
+
 // IsHost is false: no disk wants to know how this host is doing.
 func (s *Source) IsHost() bool { return false }
 

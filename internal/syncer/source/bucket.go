@@ -26,6 +26,8 @@ type Bucket interface {
 	Generation(ctx context.Context) (bucket.Generation, error)
 	// Record returns the record of a manifest of a generation.
 	Record(ctx context.Context, m bucket.Manifest) (record.Record, error)
+	// IsKnown is true if an earlier process read the mirror.
+	IsKnown() bool
 	// IsHost is true for another syncd, which wants to know how this host is doing.
 	IsHost() bool
 }
@@ -50,6 +52,14 @@ type offer struct {
 }
 
 func (o offer) id() string { return string(o.Release) + "-" + o.Revision }
+
+// text identifies the revision with the text of its record.
+func (o offer) text() string {
+	if o.RecordSHA256.IsZero() {
+		return o.id()
+	}
+	return o.id() + " " + o.RecordSHA256.String()
+}
 
 // bucketKind is a manifest of a bucket. Its record has the digests and sizes, so that
 // nothing else is asked.
@@ -76,7 +86,8 @@ func (k *bucketKind) release(ctx context.Context) (manifest.Release, error) {
 	case k.isServed() && slices.Contains(k.Target.Skip, found):
 		return k.Served.Release, nil
 	}
-	k.answer.News = k.offer.id() != saved.Links
+	taken, _, _ := strings.Cut(saved.Links, " ")
+	k.answer.News = k.offer.id() != taken
 	if k.offer.isOld && !k.Force {
 		return found, nil
 	}
@@ -204,7 +215,7 @@ func (k *bucketKind) list(ctx context.Context) (Listing, error) {
 	list := builder.List()
 	links := list.Fingerprint()
 	if k.takesOffer() {
-		links = k.offer.id()
+		links = k.offer.text()
 	}
 	return Listing{Files: list, Count: list.Len(), Links: links}, nil
 }
@@ -214,7 +225,7 @@ func (k *bucketKind) list(ctx context.Context) (Listing, error) {
 // that the provider's Metadata says.
 func (k *bucketKind) files(ctx context.Context) (files []record.File, described bool, err error) {
 	release := k.answer.Release
-	if k.takesOffer() {
+	if k.takesOffer() && !k.hasTaken() {
 		files, err = k.recordOf(ctx, k.offer.Manifest, k.Share)
 		return files, k.offer.Described, err
 	}
@@ -234,6 +245,13 @@ func (k *bucketKind) files(ctx context.Context) (files []record.File, described 
 // takesOffer is true if the chosen release is what the mirror has.
 func (k *bucketKind) takesOffer() bool {
 	return k.answer.Release == k.offer.Release && !k.offer.isKeptOut
+}
+
+// hasTaken is true if the text of the record was read before, and what it says of this
+// selection of files is served: a full check finds nothing else in it.
+func (k *bucketKind) hasTaken() bool {
+	return k.Same && !k.Force && k.isServed() && k.Served.Held == nil && k.Served.Release == k.offer.Release &&
+		k.Saved.Served == k.Served.ID() && k.Saved.Links == k.offer.text() && !k.offer.RecordSHA256.IsZero()
 }
 
 // digests takes digests and sizes from the record.

@@ -20,6 +20,7 @@ type Upstream struct {
 	again time.Duration // between two questions to one that had none
 
 	mu      sync.Mutex // guards what follows
+	isNoted bool       // this process looked
 	has     bool
 	lacking time.Time // until then it is not asked again
 	told    int       // reports so far, so that each gets its turn
@@ -29,10 +30,11 @@ type Upstream struct {
 // none.
 func NewUpstream(again time.Duration) *Upstream { return &Upstream{again: again} }
 
-func (u *Upstream) hasMirror() bool {
+// hasMirror is true if it has a mirror, as far as this process or an earlier one knows.
+func (u *Upstream) hasMirror(isKnown bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.has
+	return u.has || !u.isNoted && isKnown
 }
 
 func (u *Upstream) mayHaveMirror(now time.Time) bool {
@@ -46,6 +48,7 @@ func (u *Upstream) note(has bool, now time.Time) (isNews bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	isNews = u.has != has || !has && now.After(u.lacking)
+	u.isNoted = true
 	if u.has = has; !has {
 		u.lacking = now.Add(u.again)
 	}

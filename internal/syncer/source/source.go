@@ -153,7 +153,7 @@ func (s *Source) Entry(q Question) *Entry {
 	switch {
 	case s.cfg.Lockfile != nil:
 		e.kind = &lockfileKind{Entry: e}
-	case s.cfg.Bucket != nil && (s.cfg.Provider == nil || e.fitsMirror() && s.cfg.Upstream.hasMirror()):
+	case s.cfg.Bucket != nil && (s.cfg.Provider == nil || e.fitsMirror() && s.cfg.Upstream.hasMirror(s.cfg.Bucket.IsKnown())):
 		e.kind = &bucketKind{Entry: e}
 	case len(q.Target.Files) > 0:
 		e.kind = &filesKind{Entry: e}
