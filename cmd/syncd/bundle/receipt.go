@@ -3,7 +3,6 @@ package bundle
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -30,7 +29,7 @@ host only.`,
 			if file == "" {
 				return receipt.Write(a.Stdout.Plain())
 			}
-			if err := cli.ReplaceFile(file, 0o644, func(w io.Writer) error { return receipt.Write(w) }); err != nil {
+			if err := cli.ReplaceFile(file, 0o644, receipt.Write); err != nil {
 				return err
 			}
 			fmt.Fprintf(a.Stdout, "%s: %d contents\n", file, receipt.Len())

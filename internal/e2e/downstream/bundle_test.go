@@ -271,7 +271,7 @@ func TestAFolderWithoutAUsableBundleChangesNothing(t *testing.T) {
 	g.far.Must(os.Remove(filepath.Join(inbox, "first.tar")))
 	copyTo(g.far, inbox, old...)
 	result = g.far.Sync(1)
-	e2e.Same(g.far, "reason", "upstream_rollback", string(result.Manifests[0].Reason))
+	e2e.Same(g.far, "reason", "upstream_rollback", result.Manifests[0].Reason)
 	g.near.Month("one", "2026.10", "second")
 	bad := g.export("bad.tar")
 	data, err := os.ReadFile(bad[0])

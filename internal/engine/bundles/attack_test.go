@@ -264,7 +264,7 @@ func TestAttacksByABundle(t *testing.T) {
 		{"another origin", refusal.WrongOrigin, func(t *testing.T, _ *origin, _ *target) []bundle.File {
 			return newOrigin(t, "stranger.example.net", 2, "a", "b").offers(9, "2026.11").write(t)
 		}},
-		{"another root of the origin", refusal.BadTrust, func(t *testing.T, o *origin, _ *target) []bundle.File {
+		{"another root of the origin", refusal.Unsigned, func(t *testing.T, o *origin, _ *target) []bundle.File {
 			return newOrigin(t, o.name, 2, "a", "b").offers(9, "2026.11").write(t)
 		}},
 		{"statement of another generation", refusal.BadSignature, by(func(o *origin, f *offer) { f.current.Statement = o.offers(10, "2026.12").current.Statement })},

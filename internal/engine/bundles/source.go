@@ -247,7 +247,7 @@ func (s *Source) Taken() error {
 	now := store.Carried{Publisher: g.Publisher, Generation: g.Number, Offered: offered, IDs: []manifest.ObjectID{s.Bundle.ID}}
 	if s.carried.Generation == now.Generation {
 		earlier := slices.DeleteFunc(slices.Clone(s.carried.IDs), func(id manifest.ObjectID) bool { return id == s.Bundle.ID })
-		now.IDs = append(earlier[max(0, len(earlier)-maxTaken):], s.Bundle.ID)
+		now.IDs = slices.Concat(earlier[max(0, len(earlier)-maxTaken):], now.IDs)
 	}
 	return s.cfg.Store.SetCarried(now)
 }
