@@ -131,12 +131,14 @@ func (f *Folder) writeLocked(kept []Text) error {
 	return f.disk.ReplaceFile(f.root, texts, 0o600, func(w io.Writer) error { return json.NewEncoder(w).Encode(all) })
 }
 
-// pruneLocked removes the records that no kept generation names.
+// pruneLocked removes the records that no kept generation names, and those of revisions that
+// the publisher destroyed since.
 func (f *Folder) pruneLocked() {
 	named := map[string]bool{}
+	newest := f.kept[len(f.kept)-1].Generation
 	for _, t := range f.kept {
 		for _, m := range t.Generation.Manifests {
-			named[m.RecordSHA256.String()] = true
+			named[m.RecordSHA256.String()] = named[m.RecordSHA256.String()] || !newest.IsDestroyed(m)
 		}
 	}
 	names, _ := f.root.Names(records) // none if it cannot be read

@@ -12,6 +12,7 @@ import (
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/relay"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/destruction"
 	"syncd/internal/mirror"
 )
 
@@ -93,6 +94,12 @@ func TestTheNewestTextsAreKept(t *testing.T) {
 		return io.ErrUnexpectedEOF
 	}); err == nil || !f.Lacks(other) {
 		t.Errorf("half of a record is kept: %v", err)
+	}
+
+	destroyed := bucket.Generation{Number: 30, Destruction: map[string]destruction.Order{"data": {Gone: []destruction.Gone{{Release: "2026.10"}}}}}.Text()
+	must(f.Keep(bucket.Current{Generation: 30, SHA256: sha256.Sum256(destroyed)}.Text(), destroyed))
+	if files, err := os.ReadDir(filepath.Join(dir, "state/upstream/records")); err != nil || len(files) != 0 {
+		t.Errorf("%d records of destroyed revisions are kept, %v", len(files), err)
 	}
 
 	for _, damaged := range []string{"", "{", "null", `[{"current":"{}","generation":"{}"}]`, `[{"current":1}]`} {
