@@ -73,7 +73,9 @@ func TestAFollowerGoesOnInTheMirrorOfItsUpstream(t *testing.T) {
 	}
 	w.restart()
 	w.expect(w.poll(), "data", report.Unchanged)
-	equal(t, "a poll after a restart", u.asked(), []string{"mirror/current.json"})
+	if told := u.take(); len(told) != 1 || !strings.HasPrefix(told[0], "mirror/current.json manifest=data; host=db01; id=5f3a9c01; version=1; release=2026.10; ") {
+		t.Errorf("a poll after a restart: %q", told)
+	}
 	w.expect(w.demand(), "data", report.Unchanged)
 	equal(t, "a sync on demand", u.asked(), []string{"mirror/current.json"})
 }
