@@ -87,8 +87,10 @@ func parseReceipt(text []byte) (Receipt, error) {
 		return Receipt{}, fmt.Errorf("%d bytes, at most %d are allowed", len(text), MaxReceipt)
 	}
 	next := func() string {
-		line, rest, _ := bytes.Cut(text, []byte("\n"))
-		text = rest
+		line, rest, isWhole := bytes.Cut(text, []byte("\n"))
+		if text = rest; !isWhole {
+			return "" // which no line of a receipt is
+		}
 		return string(line)
 	}
 	r := Receipt{ID: sha256.Sum256(text)}
