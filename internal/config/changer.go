@@ -17,6 +17,10 @@ type Changer struct {
 	Name string
 	UID  int
 	Do   func(work func() error) error // with the permissions of the user
+
+	// MayRead decides about an opened file in a process that may not become the user, such as
+	// root without capabilities. nil in others.
+	MayRead func(path string, opened fs.FileInfo) bool
 }
 
 // IsAnother is true unless only root and the user of this process can change the file.
@@ -32,6 +36,13 @@ func (c Changer) Run(work func() error) error {
 
 // read reads a file that the configuration names.
 func (c Changer) read(path string, limit int64) (data []byte, err error) {
+	if c.MayRead != nil {
+		data, info, err := fsops.ReadRegular(path, limit)
+		if err == nil && !c.MayRead(path, info) {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}
+		}
+		return data, err
+	}
 	err = c.Run(func() (err error) {
 		data, _, err = fsops.ReadRegular(path, limit)
 		return err

@@ -118,9 +118,9 @@ type Environment struct {
 	Getenv func(string) string
 
 	// UnitCredential returns the file from which the systemd unit that uses a configuration
-	// file loads the Customer ID, "" for none. It counts when nothing else sets an ID. nil
-	// is no unit.
-	UnitCredential func(configFile string) string
+	// file loads the Customer ID for its user, "" for none. It counts when nothing else sets
+	// an ID. nil is no unit.
+	UnitCredential func(configFile string) (path, user string)
 
 	// ChangerOf returns the user who can change a configuration file that was opened. nil is
 	// only this one.

@@ -89,7 +89,10 @@ func (c Credential) Read() (Secret, error) {
 	case 1:
 		return c.read(found[0])
 	case 0:
-		if path := c.unitFile(); path != "" {
+		if path, user := c.unitFile(); path != "" {
+			if c.reads.Name == user { // systemd gives that user the ID all the same
+				c.reads = Changer{}
+			}
 			return c.readUnitFile(path)
 		}
 		return "", c.error(document.Place{Key: c.parent}, "no Customer ID is configured", fourWays)
@@ -101,10 +104,11 @@ func (c Credential) Read() (Secret, error) {
 	return "", c.error(document.Place{Key: c.parent}, "the Customer ID is set more than once: "+strings.Join(names, " and "), "keep just one")
 }
 
-// unitFile is the file from which the systemd unit loads the Customer ID, "" for none.
-func (c Credential) unitFile() string {
+// unitFile is the file from which the systemd unit loads the Customer ID for its user, "" for
+// none.
+func (c Credential) unitFile() (path, user string) {
 	if c.env == nil || c.env.UnitCredential == nil {
-		return ""
+		return "", ""
 	}
 	return c.env.UnitCredential(c.config)
 }

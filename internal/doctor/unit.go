@@ -35,7 +35,7 @@ func (s *setup) checkUnit(context.Context) []Finding {
 		return []Finding{hint("run `systemctl unmask syncd`", "the systemd unit %s is masked", u.Path)}
 	}
 	environ, err := u.Environment()
-	if uses := u.ConfigFile(environ); uses != s.ConfigFile && (!unitfile.IsSameFile(uses, s.ConfigFile) || isOfAnother(s.ConfigFile)) {
+	if uses := u.ConfigFile(environ); uses != s.ConfigFile && (!unitfile.IsSameFile(uses, s.ConfigFile) || isOfAnother(s.ConfigFile, u.Value("User"))) {
 		return []Finding{hint("run `syncd --config "+uses+" doctor` for the unit", "the unit %s uses %s, not %s; it is not checked", u.Path, uses, s.ConfigFile)}
 	}
 	s.unit, s.environ = u, environ
@@ -50,15 +50,15 @@ func (s *setup) checkUnit(context.Context) []Finding {
 	return orGood(found, "%s runs syncd with this configuration", u.Path)
 }
 
-// isOfAnother is true for a path on which another user can put something else at any time,
-// also after a look at it.
-func isOfAnother(path string) bool {
+// isOfAnother is true for a path on which another user than the unit's can put something else
+// at any time, also after a look at it.
+func isOfAnother(path, unitUser string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
 		return false
 	}
 	changer, err := account.ChangerOf(path, info)
-	return err != nil || changer.IsOther()
+	return err != nil || changer.IsOther() && changer.Name != unitUser
 }
 
 func (s *setup) checkProgram() []Finding {

@@ -92,7 +92,7 @@ func (a *App) LoadAndWarn() (*config.Config, error) {
 }
 
 func (a *App) environment() config.Environment {
-	return config.Environment{Getenv: a.Getenv, UnitCredential: func(configFile string) string {
+	return config.Environment{Getenv: a.Getenv, UnitCredential: func(configFile string) (path, user string) {
 		return unitfile.IDFile(configFile, unitfile.Dirs(a.Getenv))
 	}, ChangerOf: ChangerOf}
 }

@@ -63,7 +63,11 @@ func ChangerOf(path string, opened fs.FileInfo) config.Changer {
 	if !changer.IsOther() {
 		return config.Changer{}
 	}
-	return config.Changer{Name: changer.Name, UID: changer.UID, Do: changer.Do}
+	found := config.Changer{Name: changer.Name, UID: changer.UID, Do: changer.Do}
+	if changer.Do(func() error { return nil }) != nil { // root without capabilities
+		found.MayRead = changer.MayRead
+	}
+	return found
 }
 
 // BecomeOwner changes from root to the owner of an existing data directory, so that

@@ -131,7 +131,7 @@ func (s *setup) write(files *written, path string) (err error) {
 	}()
 	key := ""
 	if !s.isInShell {
-		file := unitfile.IDFile(path, unitfile.Dirs(s.Getenv))
+		file, _ := unitfile.IDFile(path, unitfile.Dirs(s.Getenv))
 		if file == "" {
 			key = "customer_id"
 			file = filepath.Join(filepath.Dir(path), key)

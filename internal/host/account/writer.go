@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -122,8 +123,36 @@ func names(path string) []string {
 	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
 }
 
-// IsOther is true for a user that is neither this one nor root.
-func (a Account) IsOther() bool { return a.UID != 0 && a.UID != os.Geteuid() }
+// IsOther is true for a user that is neither this one nor root. In a user namespace, users
+// outside of it are as root: nobody can tell them from root there, whose folders are around it.
+func (a Account) IsOther() bool {
+	return a.UID != 0 && a.UID != os.Geteuid() && a.UID != outside()
+}
+
+// MayRead is true if the modes of an opened file, and of the folders on the way to it, let the
+// account read it. It is for a process that may not become the account: see Do.
+func (a Account) MayRead(path string, opened fs.FileInfo) bool {
+	_, err := writerOf(path, func(_ string, dir fs.FileInfo) (Account, error) {
+		if !a.may(dir, 0o1) {
+			return Account{}, fs.ErrPermission
+		}
+		return Self(), nil
+	})
+	return err == nil && a.may(opened, 0o4)
+}
+
+func (a Account) may(info fs.FileInfo, wanted fs.FileMode) bool {
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok:
+		return false
+	case int(owner.Uid) == a.UID:
+		wanted <<= 6
+	case int(owner.Gid) == a.GID || slices.Contains(a.Groups, int(owner.Gid)):
+		wanted <<= 3
+	}
+	return info.Mode().Perm()&wanted == wanted
+}
 
 // folderWriter returns the owner of a folder. To root, it refuses a folder of root in which
 // others can write.

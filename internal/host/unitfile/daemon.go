@@ -30,18 +30,18 @@ func (u *Unit) ConfigFile(environ map[string]string) string {
 }
 
 // IDFile is the file from which the unit loads the Customer ID, if its daemon uses this
-// configuration file; "" for none.
-func IDFile(configFile string, dirs []string) string {
+// configuration file; "" for none. The daemon's user gets it from there.
+func IDFile(configFile string, dirs []string) (path, user string) {
 	u, err := Find(Name, dirs)
 	if err != nil || u.IsMasked {
-		return ""
+		return "", ""
 	}
 	environ, _ := u.Environment() // what cannot be read names no other configuration
 	path, isOpaque := u.Credential(IDCredential)
 	if isOpaque || !IsSameFile(u.ConfigFile(environ), configFile) {
-		return ""
+		return "", ""
 	}
-	return path
+	return path, u.Value("User")
 }
 
 // IsSameFile compares two paths of files that may not exist.
