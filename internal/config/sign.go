@@ -18,8 +18,9 @@ type Sign struct {
 	Valid     time.Duration // how long followers believe a statement
 }
 
-// credentialKey is the systemd credential with the private key.
-const credentialKey = "signing_key"
+// CredentialKey is the systemd credential with the private key. Only the daemon has it, so
+// that a key that is missing is no error before something is to be signed.
+const CredentialKey = "signing_key"
 
 func (d *decoder) sign(s *Sign) document.Table {
 	return document.Table{
@@ -41,18 +42,13 @@ func parseValid(text string) (time.Duration, *document.Fault) {
 func (d *decoder) checkSign(c *Config) {
 	s := &c.Sign
 	if dir := d.env.get(directoryName); s.KeyFile == "" && s.TrustFile != "" && dir != "" {
-		file := filepath.Join(dir, credentialKey)
+		file := filepath.Join(dir, CredentialKey)
 		if _, err := os.Stat(file); err == nil {
 			s.KeyFile = file
 		}
 	}
-	switch {
-	case s.KeyFile == "" && s.TrustFile == "":
-		return
-	case s.TrustFile == "" && d.Valid("sign.trust_file"):
+	if s.KeyFile != "" && s.TrustFile == "" && d.Valid("sign.trust_file") {
 		d.Fail("sign.trust_file", "is missing", "name the file that `syncd trust init` wrote: followers need its versions")
-	case s.KeyFile == "" && d.Valid("sign.key_file"):
-		d.Fail("sign.key_file", "is missing", "name the file that `syncd trust keygen` wrote, or use the systemd credential "+credentialKey)
 	}
 	if d.IsSet("sign.key_file") {
 		d.keys = append(d.keys, keyFile{d.Place("sign.key_file"), s.KeyFile})
@@ -64,6 +60,10 @@ func (d *decoder) checkSign(c *Config) {
 func (c *Config) Signer() (*trust.Signer, error) {
 	if c.Sign.TrustFile == "" {
 		return nil, nil
+	}
+	if c.Sign.KeyFile == "" {
+		return nil, c.At("sign.trust_file").Error(c.Path, "needs a key to sign with, and there is none",
+			"name it in sign.key_file, or let the unit load it (LoadCredential="+CredentialKey+":FILE): then only the daemon signs")
 	}
 	signer, err := keyfile.Signer(c.Sign.KeyFile, c.Sign.TrustFile, c.Sign.Valid)
 	if err != nil {

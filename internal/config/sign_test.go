@@ -17,7 +17,6 @@ func loadText(t *testing.T, text string, environ map[string]string) (*Config, er
 
 func TestSignNeedsAKeyAndATrustText(t *testing.T) {
 	for name, row := range map[string]struct{ sign, want string }{
-		"without a key":   {"sign: {trust_file: /t}", "sign.key_file: is missing"},
 		"without a trust": {"sign: {key_file: /k}", "sign.trust_file: is missing"},
 		"too short":       {"sign: {key_file: /k, trust_file: /t, valid: 59s}", "sign.valid: is under a minute"},
 		"all":             {"sign: {key_file: /k, trust_file: /t, valid: 1m}", ""},
@@ -28,6 +27,15 @@ func TestSignNeedsAKeyAndATrustText(t *testing.T) {
 		if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
 			t.Errorf("%s: got %v, want %q", name, err, row.want)
 		}
+	}
+}
+
+// A shell does not have the credential that the unit loads.
+func TestAKeyThatIsMissingIsToldWhenSomethingIsToBeSigned(t *testing.T) {
+	c, err := loadText(t, minimal+"sign: {trust_file: /t}\n", nil)
+	must(t, err)
+	if _, err = c.Signer(); err == nil || !strings.Contains(err.Error(), "sign.trust_file: needs a key") {
+		t.Errorf("%v", err)
 	}
 }
 

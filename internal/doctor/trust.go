@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"syncd/internal/config"
 	"syncd/internal/downstream/keyfile"
 	"syncd/internal/downstream/trust"
 	"syncd/internal/report"
@@ -29,6 +30,10 @@ func (s *setup) checkTrust(context.Context) []Finding {
 	}
 	if c.Sign.TrustFile != "" {
 		found = append(found, s.trustFindings("sign.trust_file", func() (trust.Chain, error) {
+			if s.loadsKey() {
+				chain, err := keyfile.Chain(c.Sign.TrustFile)
+				return chain, c.Located("sign", err)
+			}
 			signer, err := c.Signer()
 			if err != nil {
 				return nil, err
@@ -40,6 +45,15 @@ func (s *setup) checkTrust(context.Context) []Finding {
 		return []Finding{skipped("neither source.trust_file nor sign is set")}
 	}
 	return found
+}
+
+// loadsKey is true when the unit gives the daemon its key: its file exists only while that runs.
+func (s *setup) loadsKey() bool {
+	if s.unit == nil || s.cfg.Sign.KeyFile != "" {
+		return false
+	}
+	path, isOpaque := s.unit.Credential(config.CredentialKey)
+	return path != "" || isOpaque
 }
 
 func (s *setup) trustFindings(key string, read func() (trust.Chain, error)) []Finding {
