@@ -87,7 +87,7 @@ func (g *Generations) givenLocked(t relay.Text, name string, snapshot *catalog.S
 		if at >= 0 {
 			own = revisions[at]
 		}
-		if at >= 0 && sees != nil && !sees(own) {
+		if sees != nil && !sees(g.asSeen(m, own, at >= 0)) {
 			return nil, false, false
 		}
 		isWhole = isWhole && at >= 0
@@ -99,6 +99,15 @@ func (g *Generations) givenLocked(t relay.Text, name string, snapshot *catalog.S
 		}
 	}
 	return e, isWhole, true
+}
+
+// asSeen is what a ring is asked about for an entry of the upstream. A release that this host
+// does not have counts as one that goes live now: a ring with a delay does not see it yet.
+func (g *Generations) asSeen(m bucket.Manifest, own *catalog.Revision, isHeld bool) *catalog.Revision {
+	if isHeld {
+		return own
+	}
+	return &catalog.Revision{Manifest: own.Manifest, Release: m.Release, ID: string(m.Release) + "-" + m.Revision, LiveAt: g.cfg.Now()}
 }
 
 // sizeOf is the size of the kept text of a record.

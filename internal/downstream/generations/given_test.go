@@ -63,6 +63,49 @@ func (u *upstream) give(number int, from *host, until time.Time) {
 	u.texts = append([]relay.Text{t}, u.texts...)
 }
 
+// A ring with a delay learns of a release when this host has had it for so long, whatever else
+// there is to pass on.
+func TestADelayedRingIsNotToldOfWhatIsNotHeld(t *testing.T) {
+	first, h := start(t), start(t)
+	u := startUpstream(h)
+	h.cfg.Relay = u
+	delays := map[string]time.Duration{"canary": 0, "rest": 24 * time.Hour}
+	h.cfg.Sees = func(ring string) catalog.Sees {
+		return func(r *catalog.Revision) bool { return h.now.Sub(r.LiveAt) >= delays[ring] }
+	}
+	g := h.open()
+	tells := func(what, ring string, want int) {
+		t.Helper()
+		h.pass(time.Second)
+		text, _, err := g.Current(ring)
+		c, _ := bucket.ParseCurrent(text)
+		if c.Generation != want || (err != nil) != (want == 0) {
+			t.Errorf("%s: %s is told of generation %d, want %d: %v", what, ring, c.Generation, want, err)
+		}
+	}
+	first.serve("one", "2026.08", "a")
+	u.give(7, first, h.now.Add(48*time.Hour))
+	h.serve("one", "2026.07", "of before")
+	tells("another release is held", "canary", 7)
+	tells("another release is held", "rest", 0)
+	h.serve("one", "2026.08", "a")
+	h.pass(25 * time.Hour)
+	tells("held", "rest", 7)
+	first.serve("one", "2026.09", "b")
+	u.give(8, first, h.now.Add(72*time.Hour))
+	h.pass(30 * time.Hour)
+	tells("what is held expired", "canary", 8)
+	tells("what is held expired", "rest", 7)
+	if text, found := g.Record("rest", u.texts[0].Generation.Manifests[0].Record()); found {
+		t.Errorf("rest gets the record of a release that it does not see: %+v", text)
+	}
+	h.serve("one", "2026.09", "b")
+	tells("live", "canary", 8)
+	tells("live", "rest", 7)
+	h.pass(25 * time.Hour)
+	tells("the delay has passed", "rest", 8)
+}
+
 func TestWhichGenerationIsPassedOn(t *testing.T) {
 	first, h := start(t), start(t)
 	u := startUpstream(h)
