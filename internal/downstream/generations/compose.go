@@ -19,7 +19,7 @@ func (g *Generations) lookLocked(name string) (*ring, error) {
 		g.rings[name] = r
 	}
 	now, snapshot := g.cfg.Now(), g.cfg.Catalog.Snapshot()
-	if age := now.Sub(r.lookedAt); r.snapshot == snapshot && age >= 0 && age < restAfterLook*r.lookCost {
+	if age := now.Sub(r.lookedAt); r.snapshot == snapshot && age >= 0 && age < min(restAfterLook*r.lookCost, longestRest) {
 		return r, nil
 	}
 	began := time.Now()

@@ -98,6 +98,9 @@ const (
 	// restAfterLook is how many times as long as a look at what is live took, the generation is
 	// taken to be right while the catalog stays: many followers may poll.
 	restAfterLook = 50
+	// longestRest is the most of that: a stop and a reload must act soon, also after the first
+	// look, which reads every record.
+	longestRest = 5 * time.Second
 )
 
 // New returns the generations with what was saved before. An error says that this could not

@@ -375,3 +375,29 @@ func TestReadersOfARecordShareIt(t *testing.T) {
 		t.Error("a content cannot be had")
 	}
 }
+
+// The first look at many records takes long. A release that is stopped right after it is seen
+// by no later ring for long.
+func TestAStopActsSoonAfterALongLook(t *testing.T) {
+	h := start(t)
+	isStopped := false
+	h.cfg.Sees = func(string) catalog.Sees {
+		return func(r *catalog.Revision) bool {
+			time.Sleep(100 * time.Millisecond)
+			return !isStopped || r.Release != "2026.09"
+		}
+	}
+	h.serve("one", "2026.08", "a")
+	h.serve("one", "2026.09", "b")
+	g := h.open()
+	shows := func(want manifest.Release) {
+		t.Helper()
+		if e := h.of(g, "rest"); len(e.Manifests) != 1 || e.Manifests[0].Release != want {
+			t.Errorf("the ring is told %s, want %s", e.Text, want)
+		}
+	}
+	shows("2026.09")
+	isStopped = true
+	h.pass(5 * time.Second)
+	shows("2026.08")
+}
