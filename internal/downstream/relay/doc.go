@@ -4,5 +4,5 @@
 //
 // state/upstream/texts.json has the last generations with the answers that named them, and
 // state/upstream/records the texts of their records, by their SHA-256. All of it can be lost:
-// the next poll brings it again.
+// the next start brings it again.
 package relay
