@@ -199,3 +199,12 @@ func golden(t *testing.T, name string) []byte {
 	}
 	return text
 }
+
+// A record of another host has at most 2 KiB for each file, and 64 MiB.
+func TestARecordOfAnotherHostIsBounded(t *testing.T) {
+	for files, want := range map[int]int64{1: 4<<20 + 2<<10, 1000: 4<<20 + 1000*2<<10, 250_000: 64 << 20, 1 << 40: 64 << 20} {
+		if got := Limit(files); got != want {
+			t.Errorf("%d files: %d bytes, want %d", files, got, want)
+		}
+	}
+}
