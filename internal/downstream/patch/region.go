@@ -15,6 +15,13 @@ type finder struct {
 	new   int64
 	shift int64 // old position less new position of most anchors of the last segment that had any
 	known bool  // there was one
+
+	votes, shifts map[int64]int  // of the present segment
+	chosen        map[int64]bool // blocks of the present segment
+}
+
+func newFinder(x *index, before, after int64) *finder {
+	return &finder{index: x, old: before, new: after, votes: map[int64]int{}, shifts: map[int64]int{}, chosen: map[int64]bool{}}
 }
 
 // region is where the predecessor of a segment seems to be.
@@ -26,7 +33,9 @@ type region struct {
 
 // find reads the anchors of a segment.
 func (f *finder) find(segment []byte, at int64) region {
-	votes, shifts, most := map[int64]int{}, map[int64]int{}, 0
+	clear(f.votes)
+	clear(f.shifts)
+	most := 0
 	anchors(segment, 0, f.index.distance, func(i int, hash uint64) {
 		if i < window {
 			return // chosen by fewer bytes than in the old content
@@ -35,13 +44,13 @@ func (f *finder) find(segment []byte, at int64) region {
 		if !found {
 			return
 		}
-		votes[position/blockSize]++
+		f.votes[position/blockSize]++
 		shift := position - at - int64(i)
-		if shifts[shift]++; shifts[shift] > most {
-			most, f.shift, f.known = shifts[shift], shift, true
+		if f.shifts[shift]++; f.shifts[shift] > most {
+			most, f.shift, f.known = f.shifts[shift], shift, true
 		}
 	})
-	r := region{extents: f.blocks(votes), same: -1}
+	r := region{extents: f.blocks(), same: -1}
 	middle := at + f.shift
 	if !f.known {
 		middle = int64(float64(at) / float64(f.new) * float64(f.old))
@@ -50,7 +59,7 @@ func (f *finder) find(segment []byte, at int64) region {
 	if middle >= 0 && middle+length <= f.old {
 		r.same = middle
 	}
-	if len(votes) == 0 { // behind the region before, or in proportion
+	if len(f.votes) == 0 { // behind the region before, or in proportion
 		begin := max(middle-length/2, 0)
 		if end := min(middle+length+length/2, f.old, begin+usedRegion); end > begin {
 			r.extents = []extent{{begin, end - begin}}
@@ -60,28 +69,28 @@ func (f *finder) find(segment []byte, at int64) region {
 }
 
 // blocks joins the blocks with the most anchors, and their neighbours, while there is room.
-func (f *finder) blocks(votes map[int64]int) []extent {
-	all := make([]int64, 0, len(votes))
-	for block := range votes {
+func (f *finder) blocks() []extent {
+	all := make([]int64, 0, len(f.votes))
+	for block := range f.votes {
 		all = append(all, block)
 	}
-	slices.SortFunc(all, func(a, b int64) int { return cmp.Or(votes[b]-votes[a], cmp.Compare(a, b)) })
+	slices.SortFunc(all, func(a, b int64) int { return cmp.Or(f.votes[b]-f.votes[a], cmp.Compare(a, b)) })
 	const room = usedRegion / blockSize
 	all = all[:min(len(all), room)]
-	chosen := map[int64]bool{}
+	clear(f.chosen)
 	for _, block := range all {
-		chosen[block] = true
+		f.chosen[block] = true
 	}
 	last := (f.old - 1) / blockSize
 	for _, block := range all {
 		for _, beside := range []int64{block - 1, block + 1} {
-			if len(chosen) < room && beside >= 0 && beside <= last {
-				chosen[beside] = true
+			if len(f.chosen) < room && beside >= 0 && beside <= last {
+				f.chosen[beside] = true
 			}
 		}
 	}
 	all = all[:0]
-	for block := range chosen {
+	for block := range f.chosen {
 		all = append(all, block)
 	}
 	slices.Sort(all)
