@@ -44,6 +44,7 @@ func cases() []benchCase {
 		benchCase{name: "scrapes", measure: measureScrapes},
 		benchCase{name: "serve", measure: measureServe},
 		benchCase{name: "changes", measure: measureChanges},
+		benchCase{name: "patches", measure: measurePatches},
 	)
 }
 
