@@ -346,7 +346,8 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 		return done, err
 	}
 	if !req.Force && !at.isCut && bucket.SameManifests(next.manifests, at.generation.Manifests) && bucket.SameOrders(next.destruction, at.generation.Destruction) {
-		if at.Generation != 0 && (at.Fence != p.fenceFor(at) || p.isDue(at.Statement, at.id())) && !req.DryRun {
+		isTrustDue, err := p.isTrustDue(ctx, at.shown.Trust)
+		if err == nil && at.Generation != 0 && (at.Fence != p.fenceFor(at) || p.isDue(at.Statement, at.id()) || isTrustDue) && !req.DryRun {
 			err = p.writeCurrent(ctx, at, at.id(), at.epoch())
 		}
 		if err == nil && !req.DryRun {

@@ -133,32 +133,56 @@ func (p *Publisher) sign(ctx context.Context, at state, current *bucket.Current)
 	if err != nil {
 		return err
 	}
-	if err := p.writeTrust(ctx, at.shown.Trust); err != nil {
+	trustText, err := p.trustText(ctx, at.shown.Trust)
+	if err == nil && trustText != at.shown.Trust {
+		err = p.writeTrust(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	if s.Missing(statement) > 0 && s.IsBelieved(at.shown.Statement, now) {
 		current.Next = bucket.Next{Generation: current.Generation, SHA256: current.SHA256, Statement: statement}
 		current.Generation, current.SHA256, current.Epoch, statement = at.shown.Generation, at.shown.SHA256, at.shown.Epoch, at.shown.Statement
 	}
-	current.Statement, current.Trust = statement, p.newestTrust(at.shown.Trust)
+	current.Statement, current.Trust = statement, trustText
 	return nil
 }
 
-// newestTrust is the version of the trust text that current.json names: another publisher
-// may have a newer one already.
-func (p *Publisher) newestTrust(named bucket.TrustText) bucket.TrustText {
-	newest := p.cfg.Signer.Chain().Newest()
-	if named.Version > newest.Version {
-		return named
+// trustText is the version of the trust text that current.json is to name. Another publisher
+// may have named a newer one: it stays if this host's own leads to it. Otherwise followers
+// with this host's trust file would find no way.
+func (p *Publisher) trustText(ctx context.Context, named bucket.TrustText) (bucket.TrustText, error) {
+	chain := p.cfg.Signer.Chain()
+	own := bucket.TrustText{Version: chain.Newest().Version, SHA256: sha256.Sum256(chain.Newest().Bytes())}
+	for chain.Newest().Version < named.Version {
+		text, _, err := p.store.text(ctx, bucket.TrustName(chain.Newest().Version+1))
+		if err != nil && !errors.Is(err, objectstore.ErrNotThere) {
+			return own, err
+		}
+		if err == nil {
+			chain, err = chain.AddText(text)
+		}
+		if err != nil {
+			return own, nil
+		}
 	}
-	return bucket.TrustText{Version: newest.Version, SHA256: sha256.Sum256(newest.Bytes())}
+	if sha256.Sum256(chain.Newest().Bytes()) == named.SHA256 {
+		return named, nil
+	}
+	return own, nil
 }
 
-// writeTrust writes the versions of the trust text, unless current.json names the newest.
-func (p *Publisher) writeTrust(ctx context.Context, named bucket.TrustText) error {
-	if named == p.newestTrust(named) {
-		return nil
+// isTrustDue is true when current.json names another version of the trust text than it is to.
+func (p *Publisher) isTrustDue(ctx context.Context, named bucket.TrustText) (bool, error) {
+	if p.cfg.Signer == nil {
+		return false, nil
 	}
+	trust, err := p.trustText(ctx, named)
+	return trust != named, err
+}
+
+// writeTrust writes the versions of this host's trust text.
+func (p *Publisher) writeTrust(ctx context.Context) error {
 	for _, text := range p.cfg.Signer.Chain() {
 		name := bucket.TrustName(text.Version)
 		err := p.writeNew(ctx, name, text.Bytes())

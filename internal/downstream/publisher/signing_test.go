@@ -236,3 +236,52 @@ func TestANewTrustTextTravelsWithTheMirror(t *testing.T) {
 		t.Errorf("%+v", c.Trust)
 	}
 }
+
+func TestATrustTextWithoutAKeyIsPublishedAtOnce(t *testing.T) {
+	server, k, h := start(t), newKeys(t, 1, "a", "stolen"), newHost(t)
+	h.serve("addr", "2026.10", map[string]string{"a": "1"})
+	mustPublish(t, newPublisher(t, server.Endpoint, h, k.signsWith(t, 0, time.Hour)), Request{})
+	before := k
+	k.next(t, trust.Change{Remove: k.chain.Newest().Keys[1:]})
+	mustPublish(t, newPublisher(t, server.Endpoint, h, k.signsWith(t, 0, time.Hour)), Request{})
+	if c := look(t, server).current; c.Trust.Version != 2 || sha256.Sum256(file(t, server, "trust/2")) != c.Trust.SHA256 {
+		t.Errorf("followers are told of %+v", c.Trust)
+	}
+	mustPublish(t, newPublisher(t, server.Endpoint, h, before.signsWith(t, 0, time.Hour)), Request{Check: true})
+	if c := look(t, server).current; c.Trust.Version != 2 {
+		t.Errorf("a publisher with the older trust file took it back: %+v", c.Trust)
+	}
+}
+
+func TestAPublisherWithAnotherFirstTrustTextSaysSo(t *testing.T) {
+	server, k, h := start(t), newKeys(t, 1, "a", "lost"), newHost(t)
+	h.serve("addr", "2026.10", map[string]string{"a": "1"})
+	k.next(t, trust.Change{Threshold: 2})
+	signer := k.signsWith(t, 0, time.Hour)
+	mustPublish(t, newPublisher(t, server.Endpoint, h, signer), Request{})
+
+	other := newKeys(t, 1, "a")
+	h.serve("addr", "2026.11", map[string]string{"a": "2"})
+	p := newPublisher(t, server.Endpoint, h, other.signsWith(t, 0, time.Hour))
+	if _, err := p.Upload(inJob(t), Request{}); err == nil || !strings.Contains(err.Error(), "trust/1 in the bucket is another text") {
+		t.Fatalf("publishing beside the trust texts of another root: %v", err)
+	}
+	server.Remove("mirror/trust/1")
+	server.Remove("mirror/trust/2")
+	mustPublish(t, p, Request{})
+	other.wantBelieved(t, server, 3, "a") // 2 stayed without a statement
+	if c := look(t, server).current; c.Trust.Version != 1 || sha256.Sum256(file(t, server, "trust/1")) != c.Trust.SHA256 {
+		t.Errorf("followers with the new trust file are told of %+v", c.Trust)
+	}
+}
+
+// next makes a further version of the trust text that all keys sign.
+func (k *keys) next(t *testing.T, change trust.Change) {
+	t.Helper()
+	text, err := k.chain.Next(change)
+	must(t, err)
+	text, err = k.chain.SignedBy(text, k.private...)
+	must(t, err)
+	k.chain, err = k.chain.Add(text)
+	must(t, err)
+}
