@@ -14,6 +14,7 @@ import (
 	"syncd/cmd/syncd/cli"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
+	"syncd/internal/downstream/believer"
 )
 
 func configCommand(a *cli.App) *cobra.Command {
@@ -75,7 +76,16 @@ func checkFiles(a *cli.App, cfg *config.Config, id config.Secret) error {
 	if err := checkServers(cfg); err != nil {
 		return err
 	}
-	return cmp.Or(cfg.CheckMaps(), cfg.ReadHookSecrets())
+	return cmp.Or(cfg.CheckMaps(), cfg.ReadHookSecrets(), checkKeys(cfg))
+}
+
+// checkKeys reads the trust texts and the key of this host, as the daemon does at its start.
+func checkKeys(cfg *config.Config) error {
+	if _, err := believer.FromFile(cfg.Source.TrustFile, nil); err != nil {
+		return cfg.Located("source", err)
+	}
+	_, err := cfg.Signer()
+	return err
 }
 
 // checkClients makes the client of each configured service, which reads its ca_file.

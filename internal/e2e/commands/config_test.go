@@ -228,3 +228,19 @@ func TestConfigurationThatOthersCanWriteIsWarnedAbout(t *testing.T) {
 	e2e.Same(h, "warnings", 2, strings.Count(p.Stderr.String(), "chmod go-w"))
 	p.Terminate()
 }
+
+// The daemon does not start without them.
+func TestConfigCheckReadsKeysAndTrustTexts(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t)
+	key := strings.TrimSpace(h.Expect(0, "trust", "keygen", "a", "-o", h.Path("key")).Stdout)
+	h.Expect(0, "trust", "init", "--origin", "mirror.example.net", "-o", h.Path("trust"), key)
+	h.Settings.Source = "trust_file: trust"
+	h.ConfigureWith("sign: {key_file: key, trust_file: trust}")
+	h.Expect(0, "config", "check")
+	for _, name := range []string{"key", "trust"} {
+		h.Must(os.Rename(h.Path(name), h.Path("aside")))
+		h.Contains("config check without "+name, h.Expect(2, "config", "check").Stderr, name+"_file", h.Path(name)+" cannot be read")
+		h.Must(os.Rename(h.Path("aside"), h.Path(name)))
+	}
+}
