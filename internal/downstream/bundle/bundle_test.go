@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -136,15 +137,19 @@ func TestRangesOfAContentThatIsCut(t *testing.T) {
 	}
 }
 
-// Each byte of each volume is one that the reader checks.
+// Each byte of each volume is one that the reader checks. CI tries each eleventh.
 func TestEachFlippedByteIsRefused(t *testing.T) {
 	_, members := sample(t, 7, release{"dq_one", map[string]string{"a": "1", "b": strings.Repeat("b", 6_000)}})
 	volumes := written(t, members, MinVolume)
 	if len(volumes) < 2 {
 		t.Fatal("one volume only")
 	}
+	step := 11
+	if os.Getenv("SYNCD_TORTURE") == "full" {
+		step = 1
+	}
 	for i, v := range volumes {
-		for at := range v {
+		for at := i; at < len(v); at += step {
 			spoiled := slices.Clone(volumes)
 			spoiled[i] = slices.Clone(v)
 			spoiled[i][at] ^= 1

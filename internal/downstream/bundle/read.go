@@ -240,13 +240,24 @@ func (p *position) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readAhead is how many bytes of a volume are read at once.
-const readAhead = 1 << 20
+// How many bytes of a volume are read at once: when all is read, and when contents are skipped.
+const (
+	readAhead = 1 << 20
+	readTexts = 16 << 10
+)
+
+// atOnce is how many bytes of a volume are read at once.
+func (s *scan) atOnce(f File) int {
+	if s.how == Texts {
+		return int(min(f.Size, readTexts))
+	}
+	return int(min(f.Size, readAhead))
+}
 
 // volume reads the members of a volume.
 func (s *scan) volume(i int) error {
 	f := s.bundle.Volumes[i]
-	s.index, s.from = i, &position{bufio.NewReaderSize(io.NewSectionReader(f, 0, f.Size), int(min(f.Size, readAhead))), 0}
+	s.index, s.from = i, &position{bufio.NewReaderSize(io.NewSectionReader(f, 0, f.Size), s.atOnce(f)), 0}
 	if _, err := io.CopyN(io.Discard, s.from, headSize); err != nil {
 		return cutShort(err)
 	}

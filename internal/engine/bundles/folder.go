@@ -21,6 +21,8 @@ const (
 	// settled is how long a bundle must stay unchanged before it is taken: something may still
 	// copy it.
 	settled = 10 * time.Second
+	// patience bounds the wait for that.
+	patience = 3 * settled
 	// maxFiles bounds how many files of a folder are looked at.
 	maxFiles = 4096
 )
@@ -175,18 +177,7 @@ func (d *Folder) Open(ctx context.Context, cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := d.newest(carried.IDs)
-	for ; err == nil && f != nil; f, err = d.newest(carried.IDs) {
-		left := settled - time.Since(f.since)
-		if left <= 0 || slices.Contains(carried.IDs, f.id) {
-			break
-		}
-		select {
-		case <-time.After(min(left, time.Second)):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
+	f, err := d.settle(ctx, carried.IDs)
 	if err != nil {
 		return nil, err
 	}
@@ -198,4 +189,27 @@ func (d *Folder) Open(ctx context.Context, cfg Config) (*Source, error) {
 		how = bundle.Texts // all of it was proven
 	}
 	return openFiles(ctx, f.paths, how, cfg)
+}
+
+// settle waits until the newest bundle stays unchanged. One that goes on changing does not
+// count.
+func (d *Folder) settle(ctx context.Context, taken []manifest.ObjectID) (*found, error) {
+	for until := time.Now().Add(patience); ; {
+		f, err := d.newest(taken)
+		if err != nil || f == nil || slices.Contains(taken, f.id) {
+			return f, err
+		}
+		left := settled - time.Since(f.since)
+		if left <= 0 {
+			return f, nil
+		}
+		if time.Now().After(until) {
+			return nil, nil //nolint:nilnil // none is no error
+		}
+		select {
+		case <-time.After(min(left, time.Second)):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }

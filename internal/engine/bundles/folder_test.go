@@ -1,0 +1,111 @@
+package bundles
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"syncd/internal/downstream/bundle"
+	"syncd/internal/manifest"
+)
+
+// inFile is a bundle of a generation.
+func inFile(t *testing.T, number int) []byte {
+	t.Helper()
+	f := newOrigin(t, "mirror.example.net", 1, "a").offers(number, "2026.10").write(t)[0]
+	whole := make([]byte, f.Size)
+	if _, err := f.ReadAt(whole, 0); err != nil {
+		t.Fatal(err)
+	}
+	return whole
+}
+
+func put(t *testing.T, folder, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheNewestWholeBundleIsFound(t *testing.T) {
+	folder := t.TempDir()
+	d := NewFolder(folder)
+	newest := func(taken ...manifest.ObjectID) string {
+		t.Helper()
+		f, err := d.newest(taken)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f == nil {
+			return ""
+		}
+		return filepath.Base(f.paths[0])
+	}
+	seven, eight := inFile(t, 7), inFile(t, 8)
+	for _, step := range []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"notes.txt", []byte("text"), ""}, {"half.tar", eight[:len(eight)-512], ""}, {".hidden.tar", eight, ""},
+		{"b7.tar", seven, "b7.tar"}, {"b8.tar", eight, "b8.tar"}, {"b8.tar", eight[:900], "b7.tar"},
+	} {
+		put(t, folder, step.name, step.data)
+		if got := newest(); got != step.want {
+			t.Errorf("after %s: %q, want %q", step.name, got, step.want)
+		}
+	}
+	other := inFile(t, 7) // another bundle of the generation
+	put(t, folder, "again7.tar", other)
+	v, err := bundle.Look(filepath.Join(folder, "again7.tar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(other, seven) {
+		t.Fatal("the same bundle")
+	}
+	if got := newest(v.ID); got != "b7.tar" {
+		t.Errorf("%s is taken again", got)
+	}
+	if got := newest(); got == "" {
+		t.Error("nothing")
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	if got := newest(); got != "" {
+		t.Errorf("%s is in a folder that is gone", got)
+	}
+}
+
+func TestABundleMustStayUnchanged(t *testing.T) {
+	folder, data := t.TempDir(), inFile(t, 7)
+	synctest.Test(t, func(t *testing.T) {
+		d := NewFolder(folder)
+		put(t, folder, "b.tar", data)
+		if d.Settled() != "" {
+			t.Error("a bundle that has just appeared is taken")
+		}
+		time.Sleep(settled - time.Second)
+		if d.Settled() != "" {
+			t.Error("a bundle is taken after 9 s")
+		}
+		put(t, folder, "b.tar", data[:900])
+		d.Settled()
+		put(t, folder, "b.tar", data)
+		time.Sleep(2 * time.Second)
+		if d.Settled() != "" {
+			t.Error("a bundle that was changed is taken")
+		}
+		began := time.Now()
+		if f, err := d.settle(t.Context(), nil); err != nil || f == nil || time.Since(began) < settled-3*time.Second {
+			t.Errorf("%v after %s, %v", f, time.Since(began), err)
+		}
+		if d.Settled() == "" {
+			t.Error("a bundle that stays is not taken")
+		}
+	})
+}
