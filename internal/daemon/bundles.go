@@ -19,7 +19,7 @@ func (d *Daemon) takeBundles(ctx context.Context) {
 			return
 		case <-time.After(lookEvery):
 		}
-		now := d.engine.Settled()
+		now := d.engine.Bundles.Settled()
 		if now == last {
 			continue
 		}

@@ -76,7 +76,7 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 	running.Go(func() { d.logProgress(ctx) })
 	running.Go(func() { d.takeBundles(ctx) })
 	running.Go(func() { d.engine.Followers.Run(ctx) })
-	running.Go(func() { d.engine.KeepSigned(ctx) })
+	running.Go(func() { d.engine.Uploads.KeepSigned(ctx) })
 	d.engine.Hooks.Deliver()
 	running.Go(func() { d.engine.Probes.Run(ctx) })
 	for {

@@ -26,7 +26,7 @@ func (d *Daemon) verifyBucket(ctx context.Context) {
 // do.
 func (d *Daemon) verifyBucketStep(ctx context.Context, plan *scrubPlan, retryAt *time.Time) time.Duration {
 	schedule, now := d.engine.Config().Scrub.Schedule, time.Now()
-	last, hasPlace := d.engine.BucketVerified()
+	last, hasPlace := d.engine.Uploads.Verified()
 	if !schedule.IsSet() || !hasPlace {
 		return maxSleep
 	}

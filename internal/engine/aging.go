@@ -53,7 +53,7 @@ func (g *Ages) Expire(ctx context.Context) (gone withdrawn) {
 	err := e.work(ctx, func() (err error) {
 		*result, err = golive.Withdraw(ctx, tree)
 		if err == nil && result.Changed {
-			result.Upload = e.uploads.Upload(ctx)
+			result.Upload = e.Uploads.Upload(ctx)
 		}
 		if told := e.Hooks.outbox.NotifyAging(golive.Aging(tree)); err == nil {
 			err = told

@@ -14,18 +14,24 @@ import (
 	"syncd/internal/syncer"
 )
 
-// bundle returns the texts of a bundle of what is live here.
-func (e *Engine) bundle(context.Context, request.Bundle) (texts report.BundleTexts, err error) {
-	editions, err := e.Followers.Generations()
+// Bundles carries data by disk instead of a wire.
+type Bundles struct {
+	*base
+	engine *Engine
+}
+
+// export returns the texts of a bundle of what is live here.
+func (b *Bundles) export(context.Context, request.Bundle) (texts report.BundleTexts, err error) {
+	editions, err := b.engine.Followers.Generations()
 	if err != nil {
 		return texts, err
 	}
 	return bundles.Texts(editions)
 }
 
-// importBundle syncs the manifests that a bundle has, from the bundle.
-func (e *Engine) importBundle(ctx context.Context, req request.Import) (report.Sync, error) {
-	cfg := e.bundleConfig(req.Force)
+// take syncs the manifests that a bundle has, from the bundle.
+func (b *Bundles) take(ctx context.Context, req request.Import) (report.Sync, error) {
+	cfg := b.settings(req.Force)
 	if err := cfg.MayBelieve(req.Unsigned); err != nil {
 		return report.Sync{}, err
 	}
@@ -34,18 +40,18 @@ func (e *Engine) importBundle(ctx context.Context, req request.Import) (report.S
 		return report.Sync{}, err
 	}
 	defer from.Close()
-	names := from.Names(e.Config().Names())
+	names := from.Names(b.Config().Names())
 	if len(names) == 0 {
 		return report.Sync{}, fmt.Errorf("bundle %s has none of the configured manifests: it has %s", req.Files[0], bundles.Titles(from.Bundle))
 	}
 	sync := request.Sync{Demand: true, Force: req.Force, DryRun: req.DryRun, Trigger: request.TriggerImport}
-	return e.syncFrom(ctx, sync, &parts{names: names, source: from})
+	return b.engine.syncFrom(ctx, sync, &parts{names: names, source: from})
 }
 
 // fromFolder returns the bundle in source.bundles that a sync takes. One that cannot be used
 // fails each manifest, so that history and events tell of it.
-func (e *Engine) fromFolder(ctx context.Context, folder *bundles.Folder, force bool) (*bundles.Source, error) {
-	from, err := folder.Open(ctx, e.bundleConfig(force))
+func (b *Bundles) fromFolder(ctx context.Context, folder *bundles.Folder, force bool) (*bundles.Source, error) {
+	from, err := folder.Open(ctx, b.settings(force))
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -56,8 +62,8 @@ func (e *Engine) fromFolder(ctx context.Context, folder *bundles.Folder, force b
 }
 
 // Settled names the bundle in source.bundles that the next sync takes; "" for none.
-func (e *Engine) Settled() string {
-	folder := e.active.Load().source.folder
+func (b *Bundles) Settled() string {
+	folder := b.active.Load().source.folder
 	if folder == nil {
 		return ""
 	}
@@ -65,31 +71,31 @@ func (e *Engine) Settled() string {
 }
 
 // watched is the connection of a host whose data comes from a folder.
-func (e *Engine) watched(cfg *config.Config) (*connection, error) {
-	believes, err := believer.FromFile(cfg.Source.TrustFile, e.store)
+func (b *Bundles) watched(cfg *config.Config) (*connection, error) {
+	believes, err := believer.FromFile(cfg.Source.TrustFile, b.store)
 	if err != nil {
 		return nil, err
 	}
 	folder := bundles.NewFolder(cfg.Source.Bundles)
-	if before := e.active.Load(); before != nil && before.config.Source.Bundles == cfg.Source.Bundles {
+	if before := b.active.Load(); before != nil && before.config.Source.Bundles == cfg.Source.Bundles {
 		folder = before.source.folder
 	}
-	nothing, err := bundles.Open(nil, bundles.Config{Store: e.store, Records: e.mirror.Records}, func() {})
+	nothing, err := bundles.Open(nil, bundles.Config{Store: b.store, Records: b.mirror.Records}, func() {})
 	if err != nil {
 		return nil, err
 	}
-	return &connection{bucket: nothing, files: nothing, close: nothing.Close, denials: &denials{Observer: e.metrics}, believes: believes, folder: folder}, nil
+	return &connection{bucket: nothing, files: nothing, close: nothing.Close, denials: &denials{Observer: b.metrics}, believes: believes, folder: folder}, nil
 }
 
-func (e *Engine) bundleConfig(force bool) bundles.Config {
-	settings := ClientConfig(e.Config().Source.Service(), "")
-	settings.UserAgent, settings.Observer, settings.Tell, settings.Gate = "syncd/"+e.options.Version, e.metrics, e.retries.tell, e.gate
-	return bundles.Config{Store: e.store, Records: e.mirror.Records, Client: settings, Believer: e.active.Load().source.believes, Relay: e.Followers.keptFor(e.Config()), Force: force}
+func (b *Bundles) settings(force bool) bundles.Config {
+	settings := ClientConfig(b.Config().Source.Service(), "")
+	settings.UserAgent, settings.Observer, settings.Tell, settings.Gate = "syncd/"+b.options.Version, b.metrics, b.engine.retries.tell, b.engine.gate
+	return bundles.Config{Store: b.store, Records: b.mirror.Records, Client: settings, Believer: b.active.Load().source.believes, Relay: b.engine.Followers.keptFor(b.Config()), Force: force}
 }
 
 // carried is the syncer for a bundle, with the configuration in force otherwise. Bundles share
 // one name as a source, so that the next one goes on from the last one.
-func (e *Engine) carried(a *active, from *bundles.Source) *syncer.Syncer {
-	files := fetcher.New(from, e.mirror.Objects.Partial(), fetcher.Config{Files: a.config.Transfers.Files, Segments: 1, KeepCache: a.config.Transfers.KeepCache})
+func (b *Bundles) carried(a *active, from *bundles.Source) *syncer.Syncer {
+	files := fetcher.New(from, b.mirror.Objects.Partial(), fetcher.Config{Files: a.config.Transfers.Files, Segments: 1, KeepCache: a.config.Transfers.KeepCache})
 	return a.syncer.From(from, files, bundle.Base().String())
 }

@@ -76,7 +76,7 @@ func (e *Engine) configure(cfg *config.Config) error {
 	signer, err := cfg.Signer()
 	var publisher *upload.Publisher
 	if err == nil {
-		publisher, err = e.uploads.Prepare(cfg, signer)
+		publisher, err = e.Uploads.Prepare(cfg, signer)
 	}
 	if err != nil {
 		next.source.close()
@@ -92,7 +92,7 @@ func (e *Engine) configure(cfg *config.Config) error {
 	if before := e.replace(next); before != nil {
 		e.series.drop(before.config)
 	}
-	e.uploads.Use(publisher)
+	e.Uploads.Use(publisher)
 	e.Hooks.start(next)
 	e.Probes.drop(next)
 	e.metrics.Reloaded(true)
@@ -141,7 +141,7 @@ func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error)
 	}
 	e.options.AddSecret(id.Reveal())
 	if cfg.Source.Bundles != "" {
-		connection, err := e.watched(cfg)
+		connection, err := e.Bundles.watched(cfg)
 		return connection, id, err
 	}
 	settings, denials := SourceConfig(cfg.Source, id), &denials{Observer: e.metrics}

@@ -49,7 +49,7 @@ func (d Destruction) OnTime(ctx context.Context) {
 	before := e.orders.Gone()
 	d.Due(ctx)
 	if !maps.EqualFunc(before, e.orders.Gone(), slices.Equal[[]destruction.Gone]) {
-		if done := e.uploads.UploadDestroyed(ctx); done != nil && done.Error != "" {
+		if done := e.Uploads.UploadDestroyed(ctx); done != nil && done.Error != "" {
 			e.options.Log.Error().Str("error", done.Error).Msg("removing what was destroyed from the bucket failed; the next sync tries again")
 		}
 	}
@@ -59,7 +59,7 @@ func (d Destruction) OnTime(ctx context.Context) {
 func (d Destruction) command(ctx context.Context, a *active, req request.Destroy) (report.DestroyResult, error) {
 	result, err := d.by(a).Command(ctx, req)
 	if !req.DryRun && len(result.Destroyed) > 0 {
-		result.Upload = d.engine.uploads.UploadDestroyed(ctx)
+		result.Upload = d.engine.Uploads.UploadDestroyed(ctx)
 	}
 	return result, err
 }

@@ -62,6 +62,8 @@ type Engine struct {
 	Ages      *Ages
 	Followers *Followers
 	Probes    *Probes
+	Bundles   *Bundles
+	Uploads   *upload.Uploader
 
 	Destruction Destruction
 
@@ -71,7 +73,6 @@ type Engine struct {
 	series     metricSet
 	silence    *silence
 	retries    *retries
-	uploads    *upload.Uploader
 	audit      *audit.Log
 	gate       *transport.Gate
 	progress   progress.Tracker
@@ -116,6 +117,7 @@ func newEngine(b *base) *Engine {
 	e := &Engine{base: b, bandwidth: rate.NewBudget(rate.Timetable{})}
 	e.silence = &silence{base: b, progress: &e.progress}
 	e.Hooks, e.Scrub, e.Followers = &Hooks{base: b}, newScrub(e), &Followers{base: b}
+	e.Bundles = &Bundles{base: b, engine: e}
 	e.Probes = &Probes{base: b, engine: e, changed: make(chan struct{}, 1)}
 	e.Ages = &Ages{base: b, engine: e}
 	e.retries = &retries{hooks: e.Hooks, progress: &e.progress}
@@ -176,7 +178,7 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 		return err
 	}
 	e.Hooks.open()
-	e.uploads = upload.New(upload.Config{
+	e.Uploads = upload.New(upload.Config{
 		Served: withheld{e.mirror, e.notes}, Mirror: e.mirror, Store: e.store, Metrics: e.metrics, Log: e.options.Log, Version: e.options.Version,
 		ScrubRate: e.Scrub.rate, Config: e.Config, Order: e.orders.Of,
 	})
@@ -249,10 +251,6 @@ func (e *Engine) saveCoolDown(origin string, until time.Time) {
 	}
 }
 
-// BucketVerified is when the bucket was verified last; the zero time for never. It is false
-// without a place to publish to.
-func (e *Engine) BucketVerified() (at time.Time, hasPlace bool) { return e.uploads.Verified() }
-
 // Jitter is this host's share of every jitter, from 0 to below 1. It is drawn once
 // and kept in the state database.
 func (e *Engine) Jitter() float64 { return e.jitter }
@@ -272,8 +270,8 @@ func (e *Engine) release() error {
 		active.source.close()
 	}
 	e.Hooks.close()
-	if e.uploads != nil {
-		e.uploads.Close()
+	if e.Uploads != nil {
+		e.Uploads.Close()
 	}
 	if e.Followers.fleet != nil {
 		err = e.Followers.fleet.Save()

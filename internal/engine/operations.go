@@ -31,20 +31,17 @@ func (e *Engine) newOperations() *operation.Table {
 		operation.Forget.By(working(e, uploading(e, onTree(golive.Forget)))),
 		operation.Destroy.By(working(e, e.Destruction.command)),
 		operation.Repair.By(working(e, onSyncer((*syncer.Syncer).Repair))),
-		operation.Import.By(traced(e, "import", e.importBundle)),
-		operation.Bundle.By(e.bundle),
+		operation.Import.By(traced(e, "import", e.Bundles.take)),
+		operation.Bundle.By(e.Bundles.export),
 		operation.Adopt.By(working(e, onSyncer((*syncer.Syncer).Adopt))),
 		operation.Upload.By(working(e, func(ctx context.Context, _ *active, req request.Upload) (report.Upload, error) {
-			return e.uploads.Now(ctx, req)
+			return e.Uploads.Now(ctx, req)
 		})),
 		operation.ChangeDeliveries.By(e.Hooks.change),
 		operation.ServeRelease.By(e.Followers.release),
 		operation.Fleet.By(func(_ context.Context, req request.Fleet) (report.FleetPage, error) { return e.Followers.Page(req) }),
 	)
 }
-
-// KeepSigned renews the statement about what is in the bucket until ctx ends.
-func (e *Engine) KeepSigned(ctx context.Context) { e.uploads.KeepSigned(ctx) }
 
 // method does an operation with the configuration in force.
 type method[Request, Result any] = func(context.Context, *active, Request) (Result, error)
@@ -75,7 +72,7 @@ func uploading[Request any](e *Engine, m method[Request, report.Sync]) method[Re
 	return func(ctx context.Context, a *active, req Request) (report.Sync, error) {
 		result, err := m(ctx, a, req)
 		if err == nil {
-			result.Upload = e.uploads.Upload(ctx)
+			result.Upload = e.Uploads.Upload(ctx)
 		}
 		return result, err
 	}

@@ -102,7 +102,7 @@ func (p *Probes) finish(ctx context.Context, name string) {
 			}
 		}
 		if err == nil {
-			p.engine.uploads.Upload(ctx)
+			p.engine.Uploads.Upload(ctx)
 		}
 		return err
 	})

@@ -42,7 +42,7 @@ func (e *Engine) Status() (report.Status, error) {
 		s.Hooks, err = status.Hooks(e.store, configuredHooks(e.Config()), e.Hooks.states())
 	}
 	if err == nil {
-		s.Upload, err = e.uploads.Status(s.Generation)
+		s.Upload, err = e.Uploads.Status(s.Generation)
 	}
 	if broken := cmp.Or(e.intact(), e.usable()); broken != nil {
 		damaged(&s, broken)

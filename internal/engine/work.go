@@ -31,7 +31,7 @@ func (e *Engine) sync(ctx context.Context, req request.Sync) (result report.Sync
 	}
 	parts := &parts{names: names}
 	if folder := e.active.Load().source.folder; folder != nil && len(req.Lockfile) == 0 {
-		if parts.source, err = e.fromFolder(ctx, folder, req.Force); err != nil {
+		if parts.source, err = e.Bundles.fromFolder(ctx, folder, req.Force); err != nil {
 			return report.Sync{}, err
 		}
 		defer parts.source.Close()
@@ -70,7 +70,7 @@ func (e *Engine) syncFrom(ctx context.Context, req request.Sync, parts *parts) (
 	e.Ages.Expire(ctx).addTo(&result)
 	e.Destruction.Due(ctx)
 	if err == nil {
-		result.Upload = e.uploads.Upload(ctx)
+		result.Upload = e.Uploads.Upload(ctx)
 	}
 	return result, err
 }
@@ -128,7 +128,7 @@ func (e *Engine) syncNow(ctx context.Context, req request.Sync, names []string, 
 	active := e.begin()
 	defer e.finish(active)
 	if from != nil {
-		return e.carried(active, from).Sync(ctx, req)
+		return e.Bundles.carried(active, from).Sync(ctx, req)
 	}
 	return active.syncer.Sync(ctx, req)
 }
