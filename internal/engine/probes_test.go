@@ -477,7 +477,7 @@ func TestARestartContinuesTheProbe(t *testing.T) {
 			release()
 			c.wants("served", "one 2026.10", c.content("one"))
 			again := c.open()
-			if m := statusOf(t, again, "one"); m.Probe.State != report.ProbePending || !strings.Contains(m.Explanation, "the probe asks whether the consumer works with 2026.10") {
+			if m := statusOf(t, again, "one"); m.Probe.State != report.ProbePending || !strings.Contains(m.Explanation, "the probe has no verdict about 2026.10 yet") {
 				t.Errorf("%+v", m)
 			}
 			ctx, stop = context.WithCancel(t.Context())
