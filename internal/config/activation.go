@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"syncd/internal/config/document"
+	"syncd/internal/config/schedule"
 	"syncd/internal/config/value"
 	"syncd/internal/golive/gate"
 	"syncd/internal/manifest"
@@ -20,7 +21,7 @@ type Activation struct {
 // Window is a time that recurs, in which new revisions may go live. The zero value never
 // opens.
 type Window struct {
-	Opens Schedule
+	Opens schedule.Schedule
 	For   time.Duration
 }
 
@@ -79,10 +80,10 @@ func activation(to *Activation) document.Setter {
 
 // parseWindow accepts a schedule with times of day. An @every schedule has no fixed
 // times, so after a restart the window would be another one.
-func parseWindow(text string) (Schedule, *document.Fault) {
-	s, f := parseSchedule(text)
+func parseWindow(text string) (schedule.Schedule, *document.Fault) {
+	s, f := schedule.Value(text)
 	if f == nil && s.Interval() > 0 {
-		return Schedule{}, document.Refuse("@every has no fixed times", `use cron's five fields such as "0 2 * * SUN"`)
+		return schedule.Schedule{}, document.Refuse("@every has no fixed times", `use cron's five fields such as "0 2 * * SUN"`)
 	}
 	return s, f
 }

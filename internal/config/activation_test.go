@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"syncd/internal/config/schedule"
 )
 
 const withActivation = minimal + `  - {name: b, activate: {window: "0 2 * * SUN", for: 2h}, gate: none}
@@ -20,14 +22,14 @@ groups: [{name: addresses, manifests: [dq_addr_data, b]}]
 func TestActivationGateAndGroupsOfEachManifest(t *testing.T) {
 	c := mustLoad(t, withActivation)
 	general := Gate{Command: []string{"/usr/local/bin/check", "", "a b"}, Timeout: time.Minute}
-	sunday, err := ParseSchedule("0 2 * * SUN")
+	sunday, err := schedule.Parse("0 2 * * SUN")
 	must(t, err)
 	want := []Manifest{
 		{Name: "dq_addr_data", Activate: Activation{Manual: true}, Gate: general},
 		{Name: "b", Activate: Activation{Window: Window{Opens: sunday, For: 2 * time.Hour}}},
 		{Name: "c", Gate: Gate{Command: []string{"/bin/true"}, Timeout: 10 * time.Minute, Compare: true, Changed: 0.025}},
 	}
-	diff := cmp.Diff(want, c.Manifests, cmpopts.IgnoreFields(Manifest{}, "Release", "Schedule", "Filter"), cmp.Comparer(Schedule.Equal))
+	diff := cmp.Diff(want, c.Manifests, cmpopts.IgnoreFields(Manifest{}, "Release", "Schedule", "Filter"), cmp.Comparer(schedule.Schedule.Equal))
 	if diff != "" {
 		t.Error(diff)
 	}
@@ -84,7 +86,7 @@ func TestWindowAcrossDaylightSaving(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			s, err := ParseSchedule(zone + row.schedule)
+			s, err := schedule.Parse(zone + row.schedule)
 			must(t, err)
 			w := Window{Opens: s, For: 2 * time.Hour}
 			opens, err := time.Parse(time.RFC3339, row.opens)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"syncd/internal/config/document"
+	"syncd/internal/config/schedule"
 	"syncd/internal/config/value"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/host/rate"
@@ -20,7 +21,7 @@ type Config struct {
 	Path            string // the file it came from
 	Source          Source
 	DataDir         string // absolute after Load
-	Schedule        Schedule
+	Schedule        schedule.Schedule
 	Jitter          time.Duration
 	RecheckInterval time.Duration
 	Transfers       Transfers
@@ -69,8 +70,8 @@ func (k keyFile) isExposed() bool {
 
 // Scrub says when all objects are re-read.
 type Scrub struct {
-	Schedule Schedule // the zero value never runs
-	Rate     int64    // bytes per second, 0 = unlimited
+	Schedule schedule.Schedule // the zero value never runs
+	Rate     int64             // bytes per second, 0 = unlimited
 }
 
 // Audit says what is remembered of past generations.
@@ -139,7 +140,7 @@ func (e Environment) get(name string) string {
 // Default returns every default, without the address of a source and without
 // manifests.
 func Default() *Config {
-	schedule, f := parseSchedule("@every 1h")
+	hourly, f := schedule.Value("@every 1h")
 	if f != nil {
 		panic("config: the default schedule is wrong: " + f.Problem)
 	}
@@ -155,7 +156,7 @@ func Default() *Config {
 			Report:  ReportAuto,
 		},
 		DataDir:         "/var/lib/syncd",
-		Schedule:        schedule,
+		Schedule:        hourly,
 		Jitter:          5 * time.Minute,
 		RecheckInterval: 24 * time.Hour,
 		Transfers:       Transfers{Files: 4, Segments: 4, PublishAfter: time.Minute},
@@ -325,7 +326,7 @@ func (d *decoder) config(root *document.Node) *Config {
 	d.Mapping("", root, document.Table{
 		"source":           d.source(&c.Source),
 		"data_dir":         document.Scalar(&c.DataDir, value.DataDir),
-		"schedule":         document.Scalar(&c.Schedule, parseSchedule),
+		"schedule":         document.Scalar(&c.Schedule, schedule.Value),
 		"jitter":           document.Scalar(&c.Jitter, value.Duration),
 		"recheck_interval": document.Scalar(&c.RecheckInterval, value.PositiveDuration),
 		"transfers":        document.Keys(c.Transfers.table()),
@@ -370,7 +371,7 @@ func (d *decoder) config(root *document.Node) *Config {
 
 func (s *Scrub) table() document.Table {
 	return document.Table{
-		"schedule": document.Scalar(&s.Schedule, parseOptionalSchedule),
+		"schedule": document.Scalar(&s.Schedule, schedule.Optional),
 		"rate":     document.Scalar(&s.Rate, value.Rate),
 	}
 }

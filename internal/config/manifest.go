@@ -7,6 +7,7 @@ import (
 
 	"syncd/internal/changes"
 	"syncd/internal/config/document"
+	"syncd/internal/config/schedule"
 	"syncd/internal/config/value"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/expiry"
@@ -20,11 +21,11 @@ type Manifest struct {
 	Files    []manifest.Reference // empty unless the entry has single files; their releases may be aliases
 	Tag      string               // variant of the product or the files; "" = none
 	Release  manifest.Release
-	Schedule Schedule        // its own or the general one
-	Filter   manifest.Filter // as written in the file
-	Activate Activation      // its own or the general one
-	Gate     Gate            // its own or the general one
-	Probe    Probe           // its own or the general one
+	Schedule schedule.Schedule // its own or the general one
+	Filter   manifest.Filter   // as written in the file
+	Activate Activation        // its own or the general one
+	Gate     Gate              // its own or the general one
+	Probe    Probe             // its own or the general one
 	Expires  expiry.Rule
 	Rows     []changes.Rule // how to read the rows of its files, to compare them; the first that matches counts
 
@@ -70,7 +71,7 @@ func (d *decoder) manifest(m *Manifest, path string, n *document.Node) {
 		"files":        document.List(&files, value.Reference),
 		"tag":          document.Scalar(&m.Tag, value.Tag),
 		"release":      document.Scalar(&m.Release, value.Release),
-		"schedule":     document.Scalar(&m.Schedule, parseSchedule),
+		"schedule":     document.Scalar(&m.Schedule, schedule.Value),
 		"os":           document.List(&m.Filter.OS, value.Segment),
 		"compiler":     document.List(&m.Filter.Compiler, value.Segment),
 		"language":     document.List(&m.Filter.Language, value.Segment),

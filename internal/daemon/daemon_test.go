@@ -123,7 +123,7 @@ func TestReloadOfAScheduleSyncsNothing(t *testing.T) {
 	w := start(t, "one")
 	r := w.run()
 	w.eventually("the start is over", func() bool { return w.logged(syncLogged) == 1 })
-	r.config(func(c *config.Config) { c.Manifests[0].Schedule = schedule(t, "@every 10h") })
+	r.config(func(c *config.Config) { c.Manifests[0].Schedule = scheduled(t, "@every 10h") })
 	r.hup <- syscall.SIGHUP
 	r.hup <- syscall.SIGHUP // is received when the reload is over
 	status, err := r.Status()
@@ -330,7 +330,7 @@ func TestStuckLoopIsNotAlive(t *testing.T) {
 func TestDaemonSyncsByTheSchedule(t *testing.T) {
 	w := start(t, "one")
 	w.cfg.Jitter = 0
-	w.cfg.Manifests[0].Schedule = schedule(t, "@every 1s")
+	w.cfg.Manifests[0].Schedule = scheduled(t, "@every 1s")
 	w.run()
 	w.eventually("it has synced by the schedule", func() bool { return w.logged(syncLogged, `"trigger":"schedule"`) > 0 })
 	if strings.Contains(w.log.String(), `"level":"error"`) {

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"syncd/internal/config"
+	"syncd/internal/config/schedule"
 	"syncd/internal/store"
 )
 
@@ -16,13 +16,13 @@ const retryRepair = time.Hour
 type scrubPlan struct {
 	mu       sync.Mutex // guards what follows
 	known    bool
-	schedule config.Schedule
+	schedule schedule.Schedule
 	from     time.Time // the next scrub is the schedule's first after this
 }
 
 // follow takes over a schedule. A scrub that was due while no daemon ran starts at once. A
 // schedule that a reload changed counts from the reload.
-func (p *scrubPlan) follow(schedule config.Schedule, last store.Scrub, now time.Time) {
+func (p *scrubPlan) follow(schedule schedule.Schedule, last store.Scrub, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

@@ -8,7 +8,7 @@ import (
 )
 
 func TestTheNextScrubFollowsAClockThatIsSetBack(t *testing.T) {
-	daily := schedule(t, "@every 24h")
+	daily := scheduled(t, "@every 24h")
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	ahead := store.Scrub{StartedAt: now.AddDate(10, 0, 0), FinishedAt: now.AddDate(10, 0, 1)}
 	running := &scrubPlan{}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"syncd/internal/config"
+	"syncd/internal/config/schedule"
 	"syncd/internal/host/clock"
 	"syncd/internal/report/request"
 )
@@ -64,13 +65,13 @@ func sameSchedule(before *config.Config, m config.Manifest) bool {
 
 // first is the first time of a schedule. Hosts that start together would also run
 // an interval together, so the jitter shifts its first run, and with it all others.
-func (t *timetable) first(cfg *config.Config, schedule config.Schedule, now time.Time) time.Time {
+func (t *timetable) first(cfg *config.Config, schedule schedule.Schedule, now time.Time) time.Time {
 	most := min(schedule.Interval(), cfg.Jitter)
 	return t.after(cfg, schedule, now).Add(time.Duration(t.jitter * float64(most)))
 }
 
 // after is the first time of a schedule after now, shifted by this host's jitter.
-func (t *timetable) after(cfg *config.Config, schedule config.Schedule, now time.Time) time.Time {
+func (t *timetable) after(cfg *config.Config, schedule schedule.Schedule, now time.Time) time.Time {
 	shift := time.Duration(t.jitter * float64(cfg.Jitter))
 	return schedule.Next(now.Add(-shift)).Add(shift)
 }
@@ -104,7 +105,7 @@ const smallStep = time.Minute
 
 // ran is the time from which the next run is computed. For a run that started a little
 // early it is the planned time.
-func ran(schedule config.Schedule, planned clock.Deadline, now clock.Instant) time.Time {
+func ran(schedule schedule.Schedule, planned clock.Deadline, now clock.Instant) time.Time {
 	early := planned.Wall().Sub(now.Wall)
 	if schedule.Interval() == 0 && early > 0 && early < smallStep {
 		return planned.Wall()

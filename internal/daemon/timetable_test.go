@@ -8,13 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"syncd/internal/config"
+	"syncd/internal/config/schedule"
 	"syncd/internal/host/clock"
 	"syncd/internal/report/request"
 )
 
-func schedule(t *testing.T, text string) config.Schedule {
+func scheduled(t *testing.T, text string) schedule.Schedule {
 	t.Helper()
-	s, err := config.ParseSchedule(text)
+	s, err := schedule.Parse(text)
 	must(t, err)
 	return s
 }
@@ -24,7 +25,7 @@ func configuration(t *testing.T, schedules map[string]string) *config.Config {
 	cfg := config.Default()
 	cfg.Jitter = 10 * time.Minute
 	for name, text := range schedules {
-		cfg.Manifests = append(cfg.Manifests, config.Manifest{Name: name, Schedule: schedule(t, text)})
+		cfg.Manifests = append(cfg.Manifests, config.Manifest{Name: name, Schedule: scheduled(t, text)})
 	}
 	return cfg
 }
@@ -125,10 +126,10 @@ func TestReloadKeepsPlannedTimes(t *testing.T) {
 	after.Manifests = slices.Clone(cfg.Manifests)
 	for i := range after.Manifests {
 		if after.Manifests[i].Name == "other" {
-			after.Manifests[i].Schedule = schedule(t, "@every 2h")
+			after.Manifests[i].Schedule = scheduled(t, "@every 2h")
 		}
 	}
-	after.Manifests = append(after.Manifests, config.Manifest{Name: "new", Schedule: schedule(t, "@every 3h")})
+	after.Manifests = append(after.Manifests, config.Manifest{Name: "new", Schedule: scheduled(t, "@every 3h")})
 	now = now.Add(30 * time.Minute)
 	tt.plan(&after, instant(now), cfg)
 	want := map[string]time.Time{"same": now.Add(35 * time.Minute), "other": now.Add(2*time.Hour + 5*time.Minute), "new": now.Add(3*time.Hour + 5*time.Minute)}

@@ -12,6 +12,7 @@ import (
 	"syncd/internal/clients/certificate"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
+	"syncd/internal/config/schedule"
 	"syncd/internal/hooks"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/metrics"
@@ -135,7 +136,7 @@ func (h *Hooks) NotifyStale() {
 }
 
 // staleFrom is when a manifest that was confirmed for the last time becomes stale.
-func staleFrom(schedule config.Schedule, jitter time.Duration, confirmed time.Time) time.Time {
+func staleFrom(schedule schedule.Schedule, jitter time.Duration, confirmed time.Time) time.Time {
 	from := schedule.Next(schedule.Next(confirmed)).Add(jitter + time.Hour)
 	if least := confirmed.Add(staleAfter); from.Before(least) {
 		return least

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"syncd/internal/config"
 )
 
 // cronLine is a line of a crontab: five fields or a name for them, and a command.
@@ -120,15 +118,11 @@ func (s *scope) setSchedule(fields string) {
 	if len(parts) == 5 {
 		parts[4] = weekdays(parts[4])
 	}
-	schedule := strings.Join(parts, " ")
+	text := strings.Join(parts, " ")
 	if zone := s.vars["CRON_TZ"]; zone != "" {
-		schedule = "CRON_TZ=" + zone + " " + schedule
+		text = "CRON_TZ=" + zone + " " + text
 	}
-	if _, err := config.ParseSchedule(schedule); err != nil {
-		s.unusual = true
-		return
-	}
-	s.schedule = schedule
+	s.use(text)
 }
 
 var toSunday = regexp.MustCompile(`^([0-9])(-7)?(/[0-9]+)?$`)

@@ -3,7 +3,7 @@ package commandline
 import (
 	"testing"
 
-	"syncd/internal/config"
+	"syncd/internal/config/schedule"
 )
 
 // A schedule without an equal is "": the command line then says so.
@@ -52,7 +52,7 @@ func TestSchedulesBecomeThoseOfSyncd(t *testing.T) {
 		if row.got != row.want {
 			t.Errorf("%s: %q, want %q", name, row.got, row.want)
 		}
-		if _, err := config.ParseSchedule(row.got); row.got != "" && err != nil {
+		if _, err := schedule.Parse(row.got); row.got != "" && err != nil {
 			t.Errorf("%s: %q: %v", name, row.got, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"syncd/internal/config"
+	"syncd/internal/config/schedule"
 )
 
 // setTask sets the schedule of `schtasks /create`.
@@ -36,12 +36,12 @@ func (s *scope) setTask(words []Word) {
 }
 
 // use sets a schedule; "" is one without an equal.
-func (s *scope) use(schedule string) {
-	if _, err := config.ParseSchedule(schedule); schedule == "" || err != nil {
+func (s *scope) use(text string) {
+	if _, err := schedule.Parse(text); text == "" || err != nil {
 		s.unusual = true
 		return
 	}
-	s.schedule = schedule
+	s.schedule = text
 }
 
 // taskSchedule returns the schedule of the options of schtasks, "" without an equal.

@@ -1,4 +1,4 @@
-package config
+package schedule
 
 import (
 	"testing"
@@ -20,7 +20,7 @@ func TestScheduleNext(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := ParseSchedule(" " + tt.text + " ")
+			s, err := Parse(" " + tt.text + " ")
 			must(t, err)
 			if got := s.Next(from); !got.Equal(tt.want) || s.String() != tt.text {
 				t.Errorf("%q runs at %v, want %v", s, got, tt.want)
@@ -34,14 +34,14 @@ func TestScheduleNext(t *testing.T) {
 
 func TestSchedulesAreComparedByText(t *testing.T) {
 	parse := func(text string) Schedule {
-		s, err := ParseSchedule(text)
+		s, err := Parse(text)
 		must(t, err)
 		return s
 	}
 	if a, b, c := parse("@every 1h"), parse("@every  1h"), parse("@every 2h"); !a.Equal(b) || a.Equal(c) {
 		t.Error("not compared by text")
 	}
-	if _, err := ParseSchedule("CRON_TZ=UTC"); err == nil || err.Error() != `has a time zone and nothing else; add cron's five fields, such as "CRON_TZ=UTC 0 3 * * *"` {
+	if _, err := Parse("CRON_TZ=UTC"); err == nil || err.Error() != `has a time zone and nothing else; add cron's five fields, such as "CRON_TZ=UTC 0 3 * * *"` {
 		t.Error(err)
 	}
 }
@@ -80,7 +80,7 @@ func TestSchedulesKeepDaylightSaving(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := ParseSchedule(tt.text)
+			s, err := Parse(tt.text)
 			must(t, err)
 			at, err := time.Parse(time.RFC3339, tt.from)
 			must(t, err)
@@ -97,7 +97,7 @@ func TestSchedulesKeepDaylightSaving(t *testing.T) {
 
 func TestSchedulesAgreeWithCronAwayFromDaylightSaving(t *testing.T) {
 	for _, text := range []string{"0 3 * * *", "15 1,13 * * 1-5", "0 0 1 */2 *", "59 23 31 12 *"} {
-		ours, err := ParseSchedule("CRON_TZ=Asia/Tokyo " + text)
+		ours, err := Parse("CRON_TZ=Asia/Tokyo " + text)
 		must(t, err)
 		library, err := cron.ParseStandard("CRON_TZ=Asia/Tokyo " + text)
 		must(t, err)
@@ -109,5 +109,12 @@ func TestSchedulesAgreeWithCronAwayFromDaylightSaving(t *testing.T) {
 			}
 			at = want
 		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package config
+package schedule
 
 import (
 	"fmt"
@@ -19,10 +19,10 @@ type Schedule struct {
 	cron cron.Schedule
 }
 
-// ParseSchedule parses cron's five fields with or without CRON_TZ=, or @every, @hourly
+// Parse parses cron's five fields with or without CRON_TZ=, or @every, @hourly
 // and the like. Its error does not quote the text.
-func ParseSchedule(text string) (Schedule, error) {
-	s, f := parseSchedule(text)
+func Parse(text string) (Schedule, error) {
+	s, f := Value(text)
 	if f != nil {
 		return Schedule{}, document.Place{}.Error("", f.Problem, f.Suggestion)
 	}
@@ -53,15 +53,16 @@ func (s Schedule) Interval() time.Duration {
 // Equal is true when both schedules have the same text.
 func (s Schedule) Equal(other Schedule) bool { return s.text == other.text }
 
-// parseOptionalSchedule is parseSchedule, but "" never runs.
-func parseOptionalSchedule(text string) (Schedule, *document.Fault) {
+// Optional is Value, but "" never runs.
+func Optional(text string) (Schedule, *document.Fault) {
 	if text == "" {
 		return Schedule{}, nil
 	}
-	return parseSchedule(text)
+	return Value(text)
 }
 
-func parseSchedule(text string) (Schedule, *document.Fault) {
+// Value is Parse for a value of the configuration.
+func Value(text string) (Schedule, *document.Fault) {
 	text = strings.Join(strings.Fields(text), " ")
 	when, f := checkZone(text)
 	if f != nil {
