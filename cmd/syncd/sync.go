@@ -116,7 +116,7 @@ func syncOnce(ctx context.Context, a *cli.App, req request.Sync, asJSON, quiet b
 	if err == nil && len(req.Manifests) == 0 && len(req.Lockfile) == 0 {
 		warnOfUnsynced(a, cfg, result)
 	}
-	if err != nil && ctx.Err() != nil && isTold && interrupted == errSyncInterrupted {
+	if err != nil && ctx.Err() != nil && isTold && errors.Is(interrupted, errSyncInterrupted) {
 		return errProbeInterrupted
 	}
 	if err != nil && ctx.Err() != nil {

@@ -111,15 +111,15 @@ func (s *Store) SetDated(d Dated) error {
 }
 
 // CoolDowns returns the end of each origin's cool-down.
-func (s *Store) CoolDowns() (map[string]time.Time, error) { return s.times(bucketOrigins) }
+func (s *Store) CoolDowns() (map[string]time.Time, error) { return timesOf(s, bucketOrigins) }
 
 // SetCoolDown records the end of an origin's cool-down. It removes those that have ended.
 func (s *Store) SetCoolDown(origin string, until time.Time) error {
-	return s.setTime(bucketOrigins, origin, until, time.Now())
+	return setTime(s, bucketOrigins, origin, until, time.Now())
 }
 
-// times reads a bucket of times. It passes over damaged ones: losing one costs a request.
-func (s *Store) times(name []byte) (map[string]time.Time, error) {
+// timesOf reads a bucket of times. It passes over damaged ones: losing one costs a request.
+func timesOf(s *Store, name []byte) (map[string]time.Time, error) {
 	all := map[string]time.Time{}
 	err := s.read(func(tx *bbolt.Tx) error {
 		return forEach(tx, name, func(key, v []byte) error {
@@ -134,7 +134,7 @@ func (s *Store) times(name []byte) (map[string]time.Time, error) {
 }
 
 // setTime writes into a bucket of times. It removes those before horizon.
-func (s *Store) setTime(name []byte, key string, at, horizon time.Time) error {
+func setTime(s *Store, name []byte, key string, at, horizon time.Time) error {
 	return s.update(func(tx *bbolt.Tx) error {
 		bucket, err := tx.CreateBucketIfNotExists(name)
 		if err != nil {

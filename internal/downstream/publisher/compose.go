@@ -63,19 +63,19 @@ func (p *Publisher) compose(served mirror.Generation, at state, force bool) (n n
 			theirs.Seconds = 0 // it was this host's
 		}
 		theirs.Publisher = cmp.Or(theirs.Publisher, present.Publisher)
-		order := p.orderFor(m, theirs)
+		order := p.cfg.orderFor(m, theirs)
 		if !order.IsZero() {
 			n.destruction[m.Name] = order
 		}
-		n.borrowed = n.borrowed || !isAuthor && !order.Equal(p.orderFor(m, destruction.Order{}))
+		n.borrowed = n.borrowed || !isAuthor && !order.Equal(p.cfg.orderFor(m, destruction.Order{}))
 	}
 	return n, nil
 }
 
 // orderFor is what followers must destroy of a manifest: after the shortest time of all
 // publishers, and what one of them destroyed.
-func (p *Publisher) orderFor(m bucket.Manifest, theirs destruction.Order) destruction.Order {
-	own := p.orderOf(m.Name)
+func (c *Config) orderFor(m bucket.Manifest, theirs destruction.Order) destruction.Order {
+	own := c.orderOf(m.Name)
 	if theirs.Seconds > 0 && (own.Seconds == 0 || theirs.Seconds < own.Seconds) {
 		own.Seconds, own.Publisher = theirs.Seconds, theirs.Publisher
 	}
@@ -84,9 +84,9 @@ func (p *Publisher) orderFor(m bucket.Manifest, theirs destruction.Order) destru
 }
 
 // orderOf is what this host says about a manifest.
-func (p *Publisher) orderOf(name string) (order destruction.Order) {
-	if p.cfg.Order != nil {
-		order = p.cfg.Order(name)
+func (c *Config) orderOf(name string) (order destruction.Order) {
+	if c.Order != nil {
+		order = c.Order(name)
 	}
 	return order
 }
@@ -133,7 +133,7 @@ func withRecord(m bucket.Manifest, r mirror.Record) (bucket.Manifest, error) {
 }
 
 // wishOf identifies what this host would publish.
-func (p *Publisher) wishOf(served mirror.Generation) string {
+func (c *Config) wishOf(served mirror.Generation) string {
 	type wish struct {
 		Entry      bucket.Manifest
 		Held, Pins any
@@ -142,7 +142,7 @@ func (p *Publisher) wishOf(served mirror.Generation) string {
 	var all []wish
 	for _, name := range served.Names() {
 		r := served.Records[name]
-		all = append(all, wish{bucket.EntryOf(r), r.Held, r.Orders.Pin, p.orderOf(name)})
+		all = append(all, wish{bucket.EntryOf(r), r.Held, r.Orders.Pin, c.orderOf(name)})
 	}
 	text, _ := json.Marshal(all) // plain values
 	sum := sha256.Sum256(text)

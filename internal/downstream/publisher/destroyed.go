@@ -34,7 +34,7 @@ func destroysNow(present bucket.Generation) bool {
 // since. After a start, that is not known.
 func (p *Publisher) owesDestruction() bool {
 	for _, name := range p.cfg.Mirror.Current().Names() {
-		for _, g := range p.orderOf(name).Gone {
+		for _, g := range p.cfg.orderOf(name).Gone {
 			if g.At.UnixNano() > p.collectedAt.Load() && time.Since(g.At) < p.cfg.Grace+justDestroyed {
 				return true
 			}

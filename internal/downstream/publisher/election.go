@@ -40,6 +40,9 @@ func newElection(holder string, length time.Duration) *election {
 	return &election{holder: holder, length: length, rounds: make(chan struct{})}
 }
 
+// holds is true while this publisher may write; nil is no election.
+func (e *election) holds() bool { return e == nil || e.mayUpload() == nil }
+
 // mayUpload is nil while the lease is held.
 func (e *election) mayUpload() error {
 	e.mu.Lock()

@@ -234,7 +234,7 @@ func (p *Publisher) Holder() (name string, own bool) {
 }
 
 func (p *Publisher) upload(ctx context.Context, req Request) (done report.Upload, err error) {
-	if req == (Request{}) && p.isConfirmed() && p.holds() && !p.isDue(p.statement, p.stands) && !p.isReplaced(ctx) {
+	if req == (Request{}) && p.isConfirmed() && p.election.holds() && !p.cfg.isDue(p.statement, p.stands) && !p.isReplaced(ctx) {
 		done = p.last
 		if !done.Superseded { // it may be another generation of this host with the same data
 			done.Served = p.cfg.Mirror.Current().Number
@@ -290,10 +290,8 @@ func (p *Publisher) standing(ctx context.Context) (at state, err error) {
 
 // isConfirmed is true when the bucket was seen not long ago to show what is served.
 func (p *Publisher) isConfirmed() bool {
-	return p.wish != "" && p.wish == p.wishOf(p.cfg.Mirror.Current()) && time.Since(p.confirmed) < p.cfg.Recheck
+	return p.wish != "" && p.wish == p.cfg.wishOf(p.cfg.Mirror.Current()) && time.Since(p.confirmed) < p.cfg.Recheck
 }
-
-func (p *Publisher) holds() bool { return p.election == nil || p.election.mayUpload() == nil }
 
 // begin makes sure that this publisher may write.
 func (p *Publisher) begin(ctx context.Context, req Request) error {
@@ -347,7 +345,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	}
 	if !req.Force && !at.isCut && bucket.SameManifests(next.manifests, at.generation.Manifests) && bucket.SameOrders(next.destruction, at.generation.Destruction) {
 		isTrustDue, err := p.isTrustDue(ctx, at.shown.Trust)
-		if err == nil && at.Generation != 0 && (at.Fence != p.fenceFor(at) || p.isDue(at.Statement, at.id()) || isTrustDue) && !req.DryRun {
+		if err == nil && at.Generation != 0 && (at.Fence != p.fenceFor(at) || p.cfg.isDue(at.Statement, at.id()) || isTrustDue) && !req.DryRun {
 			err = p.writeCurrent(ctx, at, at.id(), at.epoch())
 		}
 		if err == nil && !req.DryRun {
@@ -389,9 +387,9 @@ func (p *Publisher) confirm(served mirror.Generation, id generationID, done repo
 	if !done.Superseded {
 		done.Served = served.Number
 	}
-	done.Signed = p.signedBy(p.statement, id)
+	done.Signed = p.cfg.signedBy(p.statement, id)
 	p.left.Store(&left{id, p.statement})
-	p.wish, p.confirmed, p.stands, p.last = p.wishOf(served), time.Now(), id, done
+	p.wish, p.confirmed, p.stands, p.last = p.cfg.wishOf(served), time.Now(), id, done
 	p.last.Result, p.last.Objects, p.last.Bytes = report.UploadUnchanged, 0, 0
 	past := p.past.Load()
 	p.past.Store(&Past{max(past.Epoch, done.Epoch), done.Generation, past.Wrote || done.Result == report.Uploaded})

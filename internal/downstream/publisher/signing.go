@@ -101,7 +101,7 @@ func sameFiles(theirs record.Record, own mirror.Record) bool {
 // about what is there is to be renewed, or lacks signatures.
 func (p *Publisher) IsDue() bool {
 	last := p.left.Load()
-	return last != nil && (p.cfg.Signer.Missing(last.statement) > 0 || p.isDue(last.statement, last.id))
+	return last != nil && (p.cfg.Signer.Missing(last.statement) > 0 || p.cfg.isDue(last.statement, last.id))
 }
 
 // left is a generation and the statement about it, as a publication left them in the bucket.
@@ -112,8 +112,8 @@ type left struct {
 
 // isDue is true when the statement about a generation is to be renewed, or lacks the
 // signature of this host.
-func (p *Publisher) isDue(statement string, of generationID) bool {
-	s := p.cfg.Signer
+func (c *Config) isDue(statement string, of generationID) bool {
+	s := c.Signer
 	if s == nil || of.number == 0 {
 		return false
 	}
@@ -163,7 +163,7 @@ func (p *Publisher) trustText(ctx context.Context, named bucket.TrustText) (buck
 			chain, err = chain.AddText(text)
 		}
 		if err != nil {
-			return own, nil
+			return own, nil //nolint:nilerr // its own chain does not lead there
 		}
 	}
 	if sha256.Sum256(chain.Newest().Bytes()) == named.SHA256 {
@@ -197,8 +197,8 @@ func (p *Publisher) writeTrust(ctx context.Context) error {
 }
 
 // signedBy says who signed a generation.
-func (p *Publisher) signedBy(statement string, of generationID) *report.Signed {
-	s := p.cfg.Signer
+func (c *Config) signedBy(statement string, of generationID) *report.Signed {
+	s := c.Signer
 	if s == nil || of.number == 0 {
 		return nil
 	}

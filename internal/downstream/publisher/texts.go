@@ -210,7 +210,7 @@ func (s *storage) freeNumber(ctx context.Context, least int) (int, error) {
 
 // writeNew writes a text that is not there yet. objectstore.ErrChanged says that another one is.
 func (p *Publisher) writeNew(ctx context.Context, name string, text []byte) error {
-	_, err := p.store.Put(ctx, name, text, p.when(objectstore.Condition{Absent: true}))
+	_, err := p.store.Put(ctx, name, text, when(p.probed, objectstore.Condition{Absent: true}))
 	return p.store.settle(ctx, name, text, err)
 }
 
@@ -239,16 +239,16 @@ func (p *Publisher) writeCurrent(ctx context.Context, at state, to generationID,
 	if err := p.sign(ctx, at, &current); err != nil {
 		return err
 	}
-	_, err := p.store.Put(ctx, bucket.CurrentName, current.Text(), p.when(c))
+	_, err := p.store.Put(ctx, bucket.CurrentName, current.Text(), when(p.probed, c))
 	if err = p.store.settle(ctx, bucket.CurrentName, current.Text(), err); err == nil {
 		p.statement = readState(current, "").Statement
 	}
 	return err
 }
 
-// when is a condition, if the server knows conditions.
-func (p *Publisher) when(c objectstore.Condition) objectstore.Condition {
-	if p.probed != nil && !*p.probed {
+// when is a condition, if the server knows conditions; nil if that was not tried.
+func when(isKnown *bool, c objectstore.Condition) objectstore.Condition {
+	if isKnown != nil && !*isKnown {
 		return objectstore.Anything
 	}
 	return c
