@@ -157,7 +157,7 @@ func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error)
 		if err != nil {
 			return nil, "", err
 		}
-		client.Believe(believes)
+		client.Believe(believes, believer.CountOf(cfg.Source.S3.IsSet()))
 		client.Keep(e.Followers.keptFor(cfg))
 		client.Remember(e.store, cfg.Source.URL.String())
 		return &connection{bucket: client, files: client, close: client.Close, denials: denials, believes: believes}, id, nil

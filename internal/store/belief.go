@@ -20,7 +20,7 @@ type Belief struct {
 	Signers    []string  `json:"signers,omitempty"` // names of the keys that count
 	Trust      int       `json:"trust"`             // version that they are of
 
-	Rings map[string]Believed `json:"rings,omitempty"` // the newest generation of each ring that was seen
+	Rings map[string]Believed `json:"rings,omitempty"` // the newest generation of each ring that was seen, by count and ring
 }
 
 // Believed is a generation that was believed.

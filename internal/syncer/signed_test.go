@@ -249,7 +249,7 @@ func (w *world) believes(client *transport.Client, file trust.Chain, known *memo
 	b, err := believer.New(file, known, now)
 	must(w, err)
 	c := follower.New(client)
-	c.Believe(b)
+	c.Believe(b, believer.Bucket)
 	w.clients = append(w.clients, c)
 	w.cfg.Provider, w.cfg.Bucket = nil, c
 	w.cfg.Fetcher = fetcher.New(c, w.cfg.Mirror.Objects.Partial(), fetcher.Config{Files: 4, Segments: 4})
@@ -588,7 +588,7 @@ func TestFiftyFollowersFindTheirWayThroughRotations(t *testing.T) {
 		b, err := believer.New(file, h.state, time.Now)
 		must(t, err)
 		client := follower.New(overHTTP(t, "/", o.texts))
-		client.Believe(b)
+		client.Believe(b, believer.Serving)
 		return client
 	}
 	for i := range hosts {

@@ -66,7 +66,7 @@ func SourceOver(cfg *config.Config, carrier *transport.Client) (Source, error) {
 	if err != nil {
 		return nil, cfg.Located("source", err)
 	}
-	client.Believe(believes)
+	client.Believe(believes, believer.CountOf(cfg.Source.S3.IsSet()))
 	return follower.NewService(client), nil
 }
 

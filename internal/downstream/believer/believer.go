@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,31 @@ type Memory interface {
 
 // Fetch reads a version of the trust text from the mirror.
 type Fetch func(ctx context.Context, version int) ([]byte, error)
+
+// Count is a counting of generations: a number is older than another one of the same count
+// only. A publisher counts what it writes into its bucket apart from what it serves and
+// exports.
+type Count string
+
+// The counts of a publisher.
+const (
+	Serving Count = ""        // of `serve` and of bundles
+	Bucket  Count = "bucket/" // of a bucket; no ring has a slash in its name
+)
+
+// CountOf is the count of a source.
+func CountOf(isBucket bool) Count {
+	if isBucket {
+		return Bucket
+	}
+	return Serving
+}
+
+// key is where the belief has a ring of the count.
+func (c Count) key(ring string) string { return string(c) + ring }
+
+// has is true for a key of the count.
+func (c Count) has(key string) bool { return strings.HasPrefix(key, string(Bucket)) == (c == Bucket) }
 
 // Believer judges the texts of one upstream. Safe for concurrent use.
 type Believer struct {
@@ -102,7 +128,7 @@ func (b *Believer) Belief() store.Belief {
 
 // Current judges current.json. It returns a refusal, or the error of fetch. The generation
 // is believed only when Generation has seen it, too.
-func (b *Believer) Current(ctx context.Context, c bucket.Current, fetch Fetch) error {
+func (b *Believer) Current(ctx context.Context, count Count, c bucket.Current, fetch Fetch) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.broken != nil {
@@ -130,7 +156,7 @@ func (b *Believer) Current(ctx context.Context, c bucket.Current, fetch Fetch) e
 	for _, k := range signers {
 		b.next.signers = append(b.next.signers, k.Name())
 	}
-	return b.judgeLocked(c)
+	return b.judgeLocked(count, c)
 }
 
 // checkOriginLocked refuses what is not about the origin of the trust file before its trust texts
@@ -152,10 +178,10 @@ func (b *Believer) checkOriginLocked(c bucket.Current) error {
 
 // judgeLocked compares a signed statement with what it stands beside, what was believed
 // before, and the time.
-func (b *Believer) judgeLocked(c bucket.Current) error {
+func (b *Believer) judgeLocked(count Count, c bucket.Current) error {
 	s := b.next.statement
-	if b.isBehindLocked(s.Generation) {
-		return rollback("it is signed, but older than %d, which was followed before", s.Generation, b.belief.Generation)
+	if isBehind, least := b.isBehindLocked(count, s.Generation); isBehind {
+		return rollback("it is signed, but older than %d, which was followed before", s.Generation, least)
 	}
 	if s.Generation != c.Generation || s.SHA256 != c.SHA256 {
 		return refusal.New(refusal.BadSignature, "%s names generation %d with sha256 %s, but the statement beside it is about generation %d with sha256 %s", bucket.CurrentName, c.Generation, c.SHA256, s.Generation, s.SHA256)
@@ -163,14 +189,15 @@ func (b *Believer) judgeLocked(c bucket.Current) error {
 	return checkExpiry(s.Expires, b.now())
 }
 
-// isBehindLocked is true for a number below those of all rings that were seen.
-func (b *Believer) isBehindLocked(number int) bool {
-	for _, known := range b.belief.Rings {
-		if number >= known.Number {
-			return false
+// isBehindLocked is true for a number below those of all rings of the count that were seen, of
+// which least is the smallest.
+func (b *Believer) isBehindLocked(count Count, number int) (isBehind bool, least int) {
+	for key, known := range b.belief.Rings {
+		if count.has(key) && (least == 0 || known.Number < least) {
+			least = known.Number
 		}
 	}
-	return len(b.belief.Rings) > 0
+	return number < least, least
 }
 
 func rollback(why string, number int, more ...any) error {
@@ -196,7 +223,7 @@ func (b *Believer) Fresh() error {
 
 // Generation judges the text that Current let pass: its SHA-256 is the one in the
 // statement. From here on it is believed.
-func (b *Believer) Generation(g bucket.Generation) error {
+func (b *Believer) Generation(count Count, g bucket.Generation) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, m := range g.Manifests {
@@ -205,7 +232,7 @@ func (b *Believer) Generation(g bucket.Generation) error {
 		}
 	}
 	s := b.next.statement
-	switch known, found := b.belief.Rings[g.Ring]; {
+	switch known, found := b.belief.Rings[count.key(g.Ring)]; {
 	case found && s.Generation < known.Number:
 		return rollback("it is signed, but older than %d, which was followed before", s.Generation, known.Number)
 	case found && s.Generation == known.Number && s.SHA256 != known.SHA256:
@@ -218,7 +245,7 @@ func (b *Believer) Generation(g bucket.Generation) error {
 	if next.Rings == nil {
 		next.Rings = map[string]store.Believed{}
 	}
-	next.Rings[g.Ring] = store.Believed{Number: s.Generation, SHA256: s.SHA256}
+	next.Rings[count.key(g.Ring)] = store.Believed{Number: s.Generation, SHA256: s.SHA256}
 	next.Generation, next.Issued, next.Expires, next.Signers = s.Generation, s.Issued, s.Expires, b.next.signers
 	return b.keepLocked(next)
 }

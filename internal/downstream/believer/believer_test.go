@@ -41,6 +41,7 @@ type world struct {
 	host   *believer.Believer
 	now    time.Time
 	asked  []int // versions of the trust text
+	count  believer.Count
 }
 
 func newWorld(t *testing.T, threshold, count int) *world {
@@ -125,12 +126,12 @@ func (w *world) offer(number int, ring string) (bucket.Current, bucket.Generatio
 
 // sees judges what an upstream offers.
 func (w *world) sees(c bucket.Current, g bucket.Generation) error {
-	err := w.host.Current(w.Context(), c, func(_ context.Context, version int) ([]byte, error) {
+	err := w.host.Current(w.Context(), w.count, c, func(_ context.Context, version int) ([]byte, error) {
 		w.asked = append(w.asked, version)
 		return w.chain[version-1].Bytes(), nil
 	})
 	if err == nil {
-		err = w.host.Generation(g)
+		err = w.host.Generation(w.count, g)
 	}
 	return err
 }
@@ -184,6 +185,27 @@ func TestEachRingIsCountedForItself(t *testing.T) {
 	w.refuses(refusal.UpstreamRollback, rest, restText)
 	canary, canaryText = w.offer(8, "canary")
 	w.refuses(refusal.UpstreamRollback, canary, canaryText)
+}
+
+// A publisher counts its bucket apart from what it serves and exports. A follower of the bucket
+// that takes a bundle goes on with the bucket, and neither of the two goes back.
+func TestABucketIsCountedForItself(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	first, firstText := w.offer(11, "")
+	second, secondText := w.offer(12, "")
+	bundle, bundleText := w.offer(470_262, "")
+	later, laterText := w.offer(470_263, "")
+	w.count = believer.Bucket
+	w.believes(first, firstText)
+	w.count = believer.Serving
+	w.believes(later, laterText)
+	w.refuses(refusal.UpstreamRollback, bundle, bundleText)
+	w.refuses(refusal.UpstreamRollback, second, secondText)
+	w.count = believer.Bucket
+	w.believes(second, secondText)
+	w.restart(w.chain)
+	w.refuses(refusal.UpstreamRollback, first, firstText)
+	w.believes(second, secondText)
 }
 
 func TestWhatWasBelievedExpires(t *testing.T) {

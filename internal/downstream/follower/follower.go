@@ -40,6 +40,7 @@ type Client struct {
 	isKnown  bool // an earlier process read the mirror
 
 	believer *believer.Believer // nil without a trust file
+	count    believer.Count     // of the generations that it judges
 	relay    *Relay             // nil if nothing is kept
 }
 
@@ -49,9 +50,9 @@ func New(t *transport.Client, root ...string) *Client {
 	return &Client{t: t, root: root, turn: semaphore.NewWeighted(1)}
 }
 
-// Believe makes the client refuse everything that b does not believe, nothing for nil. It
-// comes before the first request.
-func (c *Client) Believe(b *believer.Believer) { c.believer = b }
+// Believe makes the client refuse everything that b does not believe, nothing for nil. Its
+// generations are of a count. It comes before the first request.
+func (c *Client) Believe(b *believer.Believer, count believer.Count) { c.believer, c.count = b, count }
 
 // IsHost is true for the mirror of another syncd.
 func (c *Client) IsHost() bool { return len(c.root) > 0 }
@@ -146,7 +147,7 @@ func (c *Client) trustText(ctx context.Context, version int) ([]byte, error) {
 // read reads the generation that current names, and named is its text.
 func (c *Client) read(ctx context.Context, current bucket.Current, named []byte) (bucket.Generation, error) {
 	if c.believer != nil {
-		if err := c.believer.Current(ctx, current, c.trustText); err != nil {
+		if err := c.believer.Current(ctx, c.count, current, c.trustText); err != nil {
 			return bucket.Generation{}, err
 		}
 	}
@@ -185,7 +186,7 @@ func (c *Client) believes(ctx context.Context, g bucket.Generation, named, text 
 	if c.believer == nil {
 		return nil
 	}
-	err := c.believer.Generation(g)
+	err := c.believer.Generation(c.count, g)
 	if err == nil {
 		c.keep(ctx, named, text, g)
 	}

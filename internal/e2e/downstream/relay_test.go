@@ -54,3 +54,30 @@ func TestOneKeyGoesAnyWay(t *testing.T) {
 	}
 	daemon.Terminate()
 }
+
+// A follower of a bucket that takes a bundle once goes on with the bucket.
+func TestABundleBesideABucket(t *testing.T) {
+	t.Parallel()
+	p := newPublisher(t, "one")
+	signs(p.Host, "mirror.example.net")
+	p.publishWith(p.Settings.More)
+	p.Month("one", "2026.09", "september")
+	p.Sync(0)
+	f := p.follower()
+	f.Settings.Source = "trust_file: " + p.Path("trust")
+	f.Configure()
+	f.Sync(0)
+
+	p.Month("one", "2026.10", "october")
+	p.Sync(0)
+	bundle := f.Path("october.tar")
+	p.Expect(0, "bundle", "export", bundle)
+	f.Expect(0, "bundle", "import", bundle)
+	e2e.Same(f.Host, "by the bundle", "october", f.ServedContent("one"))
+	f.Sync(0)
+
+	p.Month("one", "2026.11", "november")
+	p.Sync(0)
+	f.Sync(0)
+	e2e.Same(f.Host, "by the bucket", "november", f.ServedContent("one"))
+}

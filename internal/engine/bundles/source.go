@@ -121,7 +121,7 @@ func Open(b *bundle.Bundle, cfg Config, closeFiles func()) (*Source, error) {
 		return nil, err
 	}
 	s.Client = follower.New(carrier)
-	s.Client.Believe(cfg.Believer)
+	s.Client.Believe(cfg.Believer, believer.Serving)
 	s.Client.Keep(cfg.Relay)
 	return s, nil
 }
