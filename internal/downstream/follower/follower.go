@@ -88,7 +88,7 @@ func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
 		err = errNoSyncd(req, res.Status)
 	}
 	if err != nil {
-		return bucket.Generation{}, err
+		return bucket.Generation{}, c.explain(err)
 	}
 	isFirst := c.current == bucket.Current{}
 	var current bucket.Current
@@ -123,6 +123,14 @@ func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
 func errNoSyncd(req transport.Request, status int) error {
 	return &transport.Error{Kind: transport.NotFound, Endpoint: req.Endpoint, Path: "/" + strings.Join(req.Segments, "/"), Status: status,
 		Err: errors.New("the answer is not of the syncd that source.url names")}
+}
+
+// explain says what a trust file needs where there is no mirror at all.
+func (c *Client) explain(err error) error {
+	if failed, ok := errors.AsType[*transport.Error](err); ok && failed.Kind == transport.NotFound && c.IsHost() && c.believer != nil {
+		return fmt.Errorf("%w: with source.trust_file, source.url must name a syncd of version 0.2.0 or later that signs, or passes signed texts on, and has some by now", err)
+	}
+	return err
 }
 
 // isFresh refuses what was believed when it has expired since.

@@ -81,3 +81,15 @@ func TestABundleBesideABucket(t *testing.T) {
 	f.Sync(0)
 	e2e.Same(f.Host, "by the bucket", "november", f.ServedContent("one"))
 }
+
+// With a trust file, the provider's wire format is never used, and the error says what is needed.
+func TestATrustFileAtTheProvider(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t, "one")
+	h.Month("one", "2026.09", "september")
+	signs(h, "mirror.example.net")
+	h.Settings.Source = "trust_file: " + h.Path("trust")
+	h.ConfigureWith("")
+	h.Contains("sync", h.Expect(1, "sync").Stderr, "with source.trust_file, source.url must name a syncd")
+	e2e.Same(h, "served", "", h.ServedContent("one"))
+}
