@@ -17,8 +17,8 @@ import (
 	"syncd/internal/disk/fsops"
 )
 
-// written are the files that a setup has made, in order. Each folder is opened once: who can
-// write above it can give its name to another folder, whose files must stay.
+// written are the files that a setup has made, in order. Each folder is opened once: a user
+// who can write above it can give its name to another folder, whose files must stay.
 type written struct {
 	disk  durable.Disk
 	dirs  map[string]*fsops.Dir // by path
