@@ -29,8 +29,10 @@ const (
 	Objects     = "objects/"
 	Records     = "records/"
 	Generations = "generations/"
-	Trust       = "trust/"  // versions of the trust text
-	Probes      = "probes/" // texts by which a publisher tries what the server can do
+	Patches     = "patches/" // from one content to another, and lists of them
+	Packs       = "packs/"   // of small contents
+	Trust       = "trust/"   // versions of the trust text
+	Probes      = "probes/"  // texts by which a publisher tries what the server can do
 )
 
 // MaxText is the largest text in bytes, except for records.

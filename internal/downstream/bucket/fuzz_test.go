@@ -89,6 +89,25 @@ func FuzzParseRecord(f *testing.F) {
 	})
 }
 
+func FuzzParsePatchList(f *testing.F) {
+	f.Add(PatchList{Patches: []Patch{{Old: Empty, New: id(1), Size: 5}, {Old: id(1), New: id(2), Size: 7}}}.Text())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		l, err := ParsePatchList("list", data)
+		if err != nil {
+			if l.Patches != nil {
+				t.Fatalf("%+v with error %v", l, err)
+			}
+			return
+		}
+		for _, p := range l.Patches {
+			plain(t, p.Name())
+		}
+		if again, err := ParsePatchList("list", l.Text()); err != nil || len(again.Patches) != len(l.Patches) {
+			t.Fatalf("written again: %v", err)
+		}
+	})
+}
+
 func FuzzParseNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		if id, ok := ParseObjectName(name); ok && (ObjectName(id) != name || id == (manifest.ObjectID{}) && !strings.Contains(name, "0000")) {
@@ -96,6 +115,12 @@ func FuzzParseNames(f *testing.F) {
 		}
 		if number, ok := ParseGenerationName(name); ok && GenerationName(number) != name {
 			t.Fatalf("%q is generation %d", name, number)
+		}
+		if before, after, ok := ParsePatchName(name); ok && PatchName(before, after) != name {
+			t.Fatalf("%q is a patch from %s to %s", name, before, after)
+		}
+		if id, ok := ParsePackName(name); ok && PackName(id) != name {
+			t.Fatalf("%q is pack %s", name, id)
 		}
 		if CheckPrefix(name) == nil && name != "" {
 			plain(t, strings.TrimSuffix(name, "/"))

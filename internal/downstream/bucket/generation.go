@@ -79,6 +79,8 @@ type Manifest struct {
 
 	RecordSHA256 manifest.ObjectID `json:"record_sha256,omitzero"` // of the record's text; zero from publishers before 0.2.0
 
+	Packs int `json:"packs,omitempty"` // of PacksOf its record, all of which can be had; 0 for none
+
 	Described bool `json:"described,omitempty"` // the record has all that the provider's Metadata says
 
 	// What the provider's lists say of it, for those who ask a follower. Earlier versions say
@@ -161,8 +163,8 @@ func (g Generation) IsDestroyed(earlier Manifest) bool {
 var revisionForm = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
 func (m Manifest) check() error {
-	if m.Files < 1 || m.Files > record.MaxFiles || m.Bytes < 0 {
-		return fmt.Errorf("%d files of %d bytes", m.Files, m.Bytes)
+	if m.Files < 1 || m.Files > record.MaxFiles || m.Bytes < 0 || m.Packs < 0 || m.Packs > m.Files {
+		return fmt.Errorf("%d files of %d bytes in %d packs", m.Files, m.Bytes, m.Packs)
 	}
 	for alias := range strings.FieldsSeq(m.Aliases) {
 		if release, err := manifest.ParseRelease(alias); err != nil || string(release) != alias || release.IsMonth() || release == manifest.Latest || len(m.Aliases) > maxLine {
