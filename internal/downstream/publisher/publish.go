@@ -324,13 +324,13 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	p.distrust(&at)
 	p.statement = at.Statement
 	done := report.Upload{Result: report.UploadUnchanged, Generation: at.Generation, Epoch: at.epoch(), Publisher: at.generation.Publisher, PublishedAt: at.generation.PublishedAt}
-	if !req.Force && p.isTaken(at) {
-		done.Superseded = true
-		return done, nil
-	}
 	next, err := p.compose(served, at, req.Force)
 	if err != nil {
 		return report.Upload{}, err
+	}
+	if !req.Force && p.isTaken(at, next) {
+		done.Superseded = true
+		return done, nil
 	}
 	done.Kept = next.kept
 	if (at.Generation == 0 || at.isCut) && len(next.manifests) == 0 {
@@ -343,7 +343,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	if err := p.checkRecords(ctx, at, &next); err != nil {
 		return done, err
 	}
-	if !req.Force && !at.isCut && bucket.SameManifests(next.manifests, at.generation.Manifests) && bucket.SameOrders(next.destruction, at.generation.Destruction) {
+	if !req.Force && at.shows(next) {
 		isTrustDue, err := p.isTrustDue(ctx, at.shown.Trust)
 		if err == nil && at.Generation != 0 && (at.Fence != p.fenceFor(at) || p.cfg.isDue(at.Statement, at.id()) || isTrustDue) && !req.DryRun {
 			err = p.writeCurrent(ctx, at, at.id(), at.epoch())
@@ -376,10 +376,18 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 }
 
 // isTaken is true if the operator of another publisher took the place, which this one had.
-// With an election, the lease decides.
-func (p *Publisher) isTaken(at state) bool {
+// With an election, the lease decides. A publisher whose signature is asked for besides that
+// of the other one gives it, if it would show the same: nobody else could end the wait.
+func (p *Publisher) isTaken(at state, n next) bool {
 	past := p.past.Load()
-	return p.election == nil && past.Wrote && at.epoch() > past.Epoch && !p.identity.Wrote(at.SHA256)
+	isOther := p.election == nil && past.Wrote && at.epoch() > past.Epoch && !p.identity.Wrote(at.SHA256)
+	signsToo := p.cfg.Signer != nil && p.cfg.Signer.Chain().Newest().Threshold > 1
+	return isOther && !(signsToo && at.shows(n))
+}
+
+// shows is true when the generation in the bucket is the next one already.
+func (s state) shows(n next) bool {
+	return !s.isCut && bucket.SameManifests(n.manifests, s.generation.Manifests) && bucket.SameOrders(n.destruction, s.generation.Destruction)
 }
 
 // confirm remembers what the bucket shows.

@@ -174,6 +174,34 @@ func TestRenewalOfTwoSignaturesLeavesTheOldStatementUntilThen(t *testing.T) {
 	k.wantBelieved(t, server, 1, "a b")
 }
 
+// Followers of two keys see a place that was taken back once the other publisher serves the
+// same. Before that, it writes nothing there.
+func TestTheOtherPublisherSignsAPlaceThatWasTakenBack(t *testing.T) {
+	server, k := start(t), newKeys(t, 2, "a", "b", "spare")
+	a, b := newHost(t), newHost(t)
+	p := newPublisher(t, server.Endpoint, a, k.signsWith(t, 0, time.Hour))
+	q := newPublisher(t, server.Endpoint, b, k.signsWith(t, 1, time.Hour))
+	october, november := map[string]string{"a": "1"}, map[string]string{"a": "2"}
+	a.serve("addr", "2026.10", october)
+	b.serve("addr", "2026.10", october)
+	mustPublish(t, q, Request{})
+	mustPublish(t, p, Request{})
+	k.wantBelieved(t, server, 1, "a b")
+
+	standing(t, mustPublish(t, p, Request{Force: true}), report.Uploaded, 2, 1, p, false)
+	standing(t, mustPublish(t, q, Request{}), report.UploadUnchanged, 2, 1, p, false)
+	k.wantBelieved(t, server, 2, "a b")
+
+	standing(t, mustPublish(t, p, Request{Force: true}), report.Uploaded, 3, 2, p, false)
+	b.serve("addr", "2026.11", november)
+	standing(t, mustPublish(t, q, Request{}), report.UploadUnchanged, 3, 2, p, true)
+	k.wantBelieved(t, server, 2, "a b")
+	a.serve("addr", "2026.11", november)
+	standing(t, mustPublish(t, p, Request{}), report.Uploaded, 4, 2, p, false)
+	standing(t, mustPublish(t, q, Request{}), report.UploadUnchanged, 4, 2, p, false)
+	k.wantBelieved(t, server, 4, "a b")
+}
+
 func TestASignerGoesOnFromNothingThatNobodySigned(t *testing.T) {
 	for name, serves := range map[string]bool{"a host with data": true, "a host without data": false} {
 		t.Run(name, func(t *testing.T) {
