@@ -5,13 +5,20 @@ package doctor
 import (
 	"errors"
 	"io/fs"
-	"os"
+
+	"syncd/internal/disk/fsops"
 )
 
 // checkFolder looks at source.bundles. The checks of a network do not follow it.
 func (p *provider) checkFolder() []Finding {
 	folder := p.cfg.Source.Bundles
-	err := p.worker.Do(func() error { _, err := os.ReadDir(folder); return err })
+	err := p.worker.Do(func() error {
+		dir, err := fsops.OpenDir(folder)
+		if err != nil {
+			return err
+		}
+		return dir.Close() // its names may be endless
+	})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return []Finding{skipped("no network is needed: bundles come from %s, which does not exist by now: mount a disk there, or make the folder", folder)}

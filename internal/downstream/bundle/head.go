@@ -36,6 +36,7 @@ const MinVolume = 8 << 10
 const (
 	MaxContents = 1 << 20
 	maxVolumes  = 1 << 16
+	maxTrusts   = 1 << 15 // more than a trust file can have
 	maxMember   = 1 << 50 // bytes
 )
 

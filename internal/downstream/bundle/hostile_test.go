@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/trust"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 )
@@ -149,6 +150,21 @@ func TestMembersThatLieAreRefused(t *testing.T) {
 				t.Errorf("%s: %v", row, err)
 			}
 		}
+	}
+}
+
+// Texts are read before a signature is checked, so that many empty ones must not fill the memory.
+func TestEndlessTrustTextsAreRefused(t *testing.T) {
+	_, members := sample(t, 7, two()...)
+	var trusts []Member
+	for i := range maxTrusts + 1 {
+		trusts = append(trusts, memberOf(bucket.TrustName(i+1), ""))
+	}
+	if _, err := Open(t.Context(), forged(t, slices.Insert(members, 2, trusts...), nil), Texts); refusal.ReasonOf(err) != refusal.TooLarge {
+		t.Error(err)
+	}
+	if most := trust.MaxChain / maxTrusts; most > 128 {
+		t.Errorf("a trust file may have texts of %d bytes, more of them than a bundle", most)
 	}
 }
 

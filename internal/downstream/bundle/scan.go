@@ -36,6 +36,7 @@ type scan struct {
 	sum    func() manifest.ObjectID
 	text   bytes.Buffer // of a member that is parsed
 	limit  int64        // of the present member in bytes
+	trusts int          // trust texts that were begun
 
 	records map[string]bucket.Manifest // of the generation, that were not read
 }
@@ -212,6 +213,8 @@ func (s *scan) begin(name string) error {
 		return errors.New("it is there twice")
 	case kind == isContent && len(s.bundle.contents) >= MaxContents:
 		return refusal.New(refusal.TooLarge, "more than %d contents", MaxContents)
+	case kind == isTrust && s.trusts >= maxTrusts:
+		return refusal.New(refusal.TooLarge, "more than %d trust texts", maxTrusts)
 	}
 	sum := sha256.New()
 	s.kind, s.name, s.digest, s.sum = kind, name, sum, func() manifest.ObjectID { return manifest.ObjectID(sum.Sum(nil)) }
@@ -226,7 +229,7 @@ func (s *scan) begin(name string) error {
 		}
 		s.limit = record.Limit(of.Files)
 	case isTrust:
-		s.limit = trust.MaxText
+		s.trusts, s.limit = s.trusts+1, trust.MaxText
 	default:
 		s.limit, s.digest = bucket.MaxText, io.MultiWriter(sum, &s.text)
 	}

@@ -134,12 +134,9 @@ func (d *Folder) lookLocked() error {
 		return fmt.Errorf("source.bundles: %w", err)
 	}
 	defer dir.Close() //nolint:errcheck // it was only read
-	names, err := dir.Names(".")
+	names, err := namesIn(dir)
 	if err != nil {
 		return fmt.Errorf("source.bundles: %w", err)
-	}
-	if len(names) > maxFiles {
-		return fmt.Errorf("source.bundles: %s has more than %d files: use a folder for bundles alone", d.path, maxFiles)
 	}
 	for _, name := range names {
 		info, err := dir.Info(name)
@@ -158,6 +155,19 @@ func (d *Folder) lookLocked() error {
 		d.seen[name] = f
 	}
 	return nil
+}
+
+// namesIn lists a folder. Another user may fill it with names that no memory holds: it stops at
+// the first one that is too many.
+func namesIn(dir *fsops.Dir) (names []string, err error) {
+	err = dir.EachEntry(".", func(entry fs.DirEntry) error {
+		if len(names) == maxFiles {
+			return fmt.Errorf("%s has more than %d files: use a folder for bundles alone", dir.Path(), maxFiles)
+		}
+		names = append(names, entry.Name())
+		return nil
+	})
+	return names, err
 }
 
 // Settled is the ID of the bundle that a sync would take by now; "" for none, or for one that

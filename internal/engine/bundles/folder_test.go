@@ -2,8 +2,11 @@ package bundles
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,4 +111,27 @@ func TestABundleMustStayUnchanged(t *testing.T) {
 			t.Error("a bundle that stays is not taken")
 		}
 	})
+}
+
+// Another user may write in the folder: names beyond the most that are looked at take no memory.
+func TestAFolderOfEndlessNamesIsNotReadToItsEnd(t *testing.T) {
+	const names, longest = 6 * maxFiles, 200
+	folder := t.TempDir()
+	put(t, folder, "one", nil)
+	for i := range names {
+		if err := os.Link(filepath.Join(folder, "one"), filepath.Join(folder, fmt.Sprintf("%0*d", longest, i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := NewFolder(folder)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := d.newest(nil)
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), "use a folder for bundles alone") {
+		t.Errorf("got %v", err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > names/2*longest {
+		t.Errorf("%d bytes of memory for %d names", took, names)
+	}
 }
