@@ -14,6 +14,7 @@ import (
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/objectstore"
+	"syncd/internal/downstream/publisher/election"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 )
@@ -62,11 +63,11 @@ func (p *Publisher) tidy(ctx context.Context, req Request, done report.Upload) (
 	}
 	defer func() { <-p.collecting }()
 	collected, err := p.collectWithin(ctx, req.DryRun)
-	if err != nil && !req.Collect && ctx.Err() == nil && !errors.Is(err, errLost) {
+	if err != nil && !req.Collect && ctx.Err() == nil && !errors.Is(err, election.ErrLost) {
 		p.cfg.Log.Warn().Ctx(ctx).Err(err).Msg("deleting garbage from the bucket failed; it is tried again in an hour")
 	}
 	switch {
-	case errors.Is(err, errLost):
+	case errors.Is(err, election.ErrLost):
 		return report.Upload{Result: report.Standby}, nil
 	case err != nil && !req.Collect:
 		return done, nil
@@ -84,7 +85,7 @@ func (p *Publisher) collectWithin(ctx context.Context, dryRun bool) (report.Coll
 	for rounds := 1; errors.Is(err, errOtherGeneration) && rounds < maxRounds; rounds++ {
 		done, err = p.collect(job, dryRun)
 	}
-	if dryRun || ctx.Err() != nil || errors.Is(err, errLost) {
+	if dryRun || ctx.Err() != nil || errors.Is(err, election.ErrLost) {
 		return done, err
 	}
 	text, next := "", int64(0)

@@ -49,7 +49,7 @@ func TestOnePublisherLeadsAndTheOtherTakesOver(t *testing.T) {
 	if c := look(t, server); c.current.Fence < 2 || c.files["addr/a"] != "two" {
 		t.Errorf("%+v", c)
 	}
-	if p.election.holds() {
+	if p.election.Holds() {
 		t.Error("the former leader may still write")
 	}
 }
@@ -74,7 +74,7 @@ func TestDamagedLeaseIsToldByEachPublisher(t *testing.T) {
 		t.Errorf("%q holds the lease, this one: %t", name, own)
 	}
 	server.Remove("mirror/" + bucket.LeaseName)
-	eventually(t, "one of them leads", func() bool { return p.election.holds() || q.election.holds() })
+	eventually(t, "one of them leads", func() bool { return p.election.Holds() || q.election.Holds() })
 }
 
 func eventually(t *testing.T, what string, is func() bool) {

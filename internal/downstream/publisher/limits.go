@@ -14,7 +14,6 @@ var (
 	limitsOfCollection   = objectstore.Limits{Requests: 500_000, Bytes: 16 << 30, Time: time.Hour}
 	limitsOfVerification = objectstore.Limits{Requests: 500_000, Bytes: 16 << 30, Time: time.Hour} // of texts; it may ask for more for each object
 	limitsOfLook         = objectstore.Limits{Requests: 100, Bytes: 32 << 20, Time: 10 * time.Minute}
-	limitsOfLease        = objectstore.Limits{Requests: 1000, Bytes: 32 << 20, Time: 24 * time.Hour} // an election's round
 )
 
 // slowest is how many bytes a second an upload makes at least, on average.

@@ -14,7 +14,7 @@ func (p *Publisher) probe(ctx context.Context) error {
 	if p.probed == nil {
 		store := p.store
 		if p.election != nil {
-			store = p.election.store // nobody has the lease yet
+			store = &storage{p.election.Store} // nobody has the lease yet
 		}
 		knows, err := store.KnowsConditions(ctx, bucket.ProbeName(rand.Text()))
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/objectstore"
+	"syncd/internal/downstream/publisher/election"
 	"syncd/internal/downstream/publisher/identity"
 	"syncd/internal/downstream/trust"
 	"syncd/internal/manifest"
@@ -81,7 +82,7 @@ type Publisher struct {
 	cfg      Config
 	identity *identity.Identity
 	store    *storage
-	election *election // nil without
+	election *election.Election // nil without
 	server   objectstore.Server
 
 	queue       queue
@@ -121,13 +122,13 @@ func New(cfg Config) (*Publisher, error) {
 	p.ctx, p.ending = context.WithCancel(context.Background())
 	mayWrite := func() error { return nil }
 	if cfg.Lease > 0 {
-		p.election = newElection(p.identity.Name()+" "+rand.Text()[:8], cfg.Lease)
+		p.election = election.New(p.identity.Name()+" "+rand.Text()[:8], cfg.Lease)
 		place := cfg.Place
 		place.Retry = objectstore.Retry{InitialInterval: cfg.Lease / 50, MaxInterval: cfg.Lease / 10, MaxElapsed: cfg.Lease / 3}
-		if p.election.store, err = connect(place, p.election.mayWriteLease, &p.server); err != nil {
+		if p.election.Store, err = place.Connect(p.election.MayWriteLease, &p.server); err != nil {
 			return nil, err
 		}
-		mayWrite = p.election.mayUpload
+		mayWrite = p.election.MayUpload
 	}
 	p.store, err = connect(cfg.Place, mayWrite, &p.server)
 	return p, err
@@ -146,7 +147,7 @@ func (p *Publisher) Close() {
 func (p *Publisher) lead() {
 	p.starting.Do(func() {
 		p.background.Go(func() {
-			p.election.run(p.ctx, p.leastFence, func() {
+			p.election.Run(p.ctx, p.leastFence, func() {
 				p.background.Go(func() { p.uploadGained() })
 			})
 			p.cfg.Observer.Leads(false)
@@ -155,7 +156,7 @@ func (p *Publisher) lead() {
 }
 
 func (p *Publisher) uploadGained() {
-	p.cfg.Log.Info().Int64("fence", p.election.fence()).Msg("this publisher holds the lease")
+	p.cfg.Log.Info().Int64("fence", p.election.Fence()).Msg("this publisher holds the lease")
 	p.cfg.Observer.Leads(true)
 	if _, err := p.Upload(p.ctx, Request{}); err != nil && p.ctx.Err() == nil {
 		p.cfg.Log.Error().Err(err).Msg("publishing to the bucket failed; the next sync tries again")
@@ -201,7 +202,7 @@ func (p *Publisher) attempt(ctx context.Context, req Request) (report.Upload, er
 	job, end := objectstore.Within(ctx, "publishing", objectstore.Limits{Requests: limitsOfPublication.Requests, Bytes: limitsOfPublication.Bytes, Time: limitsOfPublication.Time + 2*p.cfg.Place.Retry.MaxElapsed})
 	defer end()
 	done, err := p.upload(job, req)
-	if errors.Is(err, errLost) {
+	if errors.Is(err, election.ErrLost) {
 		p.cfg.Observer.Leads(false)
 		done, err = report.Upload{Result: report.Standby}, nil
 	}
@@ -230,11 +231,11 @@ func (p *Publisher) Holder() (name string, own bool) {
 	if p.election == nil {
 		return "", false
 	}
-	return p.election.leader()
+	return p.election.Leader()
 }
 
 func (p *Publisher) upload(ctx context.Context, req Request) (done report.Upload, err error) {
-	if req == (Request{}) && p.isConfirmed() && p.election.holds() && !p.cfg.isDue(p.statement, p.stands) && !p.isReplaced(ctx) {
+	if req == (Request{}) && p.isConfirmed() && p.election.Holds() && !p.cfg.isDue(p.statement, p.stands) && !p.isReplaced(ctx) {
 		done = p.last
 		if !done.Superseded { // it may be another generation of this host with the same data
 			done.Served = p.cfg.Mirror.Current().Number
@@ -302,10 +303,10 @@ func (p *Publisher) begin(ctx context.Context, req Request) error {
 		return nil
 	}
 	if req.Force {
-		p.election.demand()
+		p.election.Demand()
 	}
 	p.lead()
-	return p.election.await(ctx)
+	return p.election.Await(ctx)
 }
 
 // round publishes once. objectstore.ErrChanged says that another publisher was faster.
@@ -408,11 +409,11 @@ func (p *Publisher) confirm(served mirror.Generation, id generationID, done repo
 // this host takes part in no election.
 func (p *Publisher) checkFence(ctx context.Context, at state) error {
 	if p.election != nil {
-		if at.Fence > p.election.fence() && p.election.mayUpload() == nil {
-			if lease, err := lookAt(ctx, p.store, bucket.LeaseName, bucket.ParseLease); err == nil && lease.Fence > p.election.fence() {
-				return errLost // another publisher's operator took it
+		if at.Fence > p.election.Fence() && p.election.MayUpload() == nil {
+			if lease, err := lookAt(ctx, p.store, bucket.LeaseName, bucket.ParseLease); err == nil && lease.Fence > p.election.Fence() {
+				return election.ErrLost // another publisher's operator took it
 			}
-			return fmt.Errorf("%s has fence %d, the lease of this publisher %d: delete %s to begin a new election", bucket.CurrentName, at.Fence, p.election.fence(), bucket.LeaseName)
+			return fmt.Errorf("%s has fence %d, the lease of this publisher %d: delete %s to begin a new election", bucket.CurrentName, at.Fence, p.election.Fence(), bucket.LeaseName)
 		}
 		return nil
 	}
@@ -436,5 +437,5 @@ func (p *Publisher) fenceFor(at state) int64 {
 	if p.election == nil {
 		return at.Fence
 	}
-	return p.election.fence()
+	return p.election.Fence()
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/publisher/election"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 )
@@ -31,7 +32,7 @@ func (v *verification) repair(ctx context.Context) error {
 			case f.unmended == nil:
 				f.repaired = true
 				failures.Store(0)
-			case errors.Is(f.unmended, errLost), !isKnown(f.unmended) && !errors.As(f.unmended, &local) && failures.Add(1) >= maxFailures:
+			case errors.Is(f.unmended, election.ErrLost), !isKnown(f.unmended) && !errors.As(f.unmended, &local) && failures.Add(1) >= maxFailures:
 				return f.unmended
 			}
 			return nil

@@ -84,7 +84,7 @@ func TestAFenceThatLeavesNoNumbersIsRefusedByName(t *testing.T) {
 			t.Errorf("%s: %q has the lease", name, held)
 		}
 		server.Remove("mirror/" + name)
-		eventually(t, "the lease is taken once the text is gone", func() bool { return p.election.holds() })
+		eventually(t, "the lease is taken once the text is gone", func() bool { return p.election.Holds() })
 	}
 }
 

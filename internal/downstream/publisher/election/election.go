@@ -1,4 +1,4 @@
-package publisher
+package election
 
 import (
 	"context"
@@ -11,14 +11,18 @@ import (
 	"syncd/internal/downstream/objectstore"
 )
 
-// errLost says that this publisher does not hold the lease.
-var errLost = errors.New("another publisher holds the lease")
+// ErrLost says that this publisher does not hold the lease.
+var ErrLost = errors.New("another publisher holds the lease")
 
-// election decides which of several publishers writes. The lease's holder renews it with
+// limits are those of a round.
+var limits = objectstore.Limits{Requests: 1000, Bytes: 32 << 20, Time: 24 * time.Hour}
+
+// Election decides which of several publishers writes. The lease's holder renews it with
 // conditional writes. Another publisher takes it when its text has not changed for the
-// length of the lease, by that publisher's own clock. No two clocks are compared.
-type election struct {
-	store  *storage
+// length of the lease, by that publisher's own clock. No two clocks are compared. Safe for
+// concurrent use.
+type Election struct {
+	Store  *objectstore.Store // set before Run
 	holder string
 	length time.Duration
 
@@ -36,50 +40,52 @@ type election struct {
 	rounds  chan struct{} // closed at the end of a round
 }
 
-func newElection(holder string, length time.Duration) *election {
-	return &election{holder: holder, length: length, rounds: make(chan struct{})}
+// New returns an election for leases of a length, in which this publisher has the name
+// holder. Run takes part in it.
+func New(holder string, length time.Duration) *Election {
+	return &Election{holder: holder, length: length, rounds: make(chan struct{})}
 }
 
-// holds is true while this publisher may write; nil is no election.
-func (e *election) holds() bool { return e == nil || e.mayUpload() == nil }
+// Holds is true while this publisher may write; nil is no election.
+func (e *Election) Holds() bool { return e == nil || e.MayUpload() == nil }
 
-// mayUpload is nil while the lease is held.
-func (e *election) mayUpload() error {
+// MayUpload is nil while the lease is held, and ErrLost otherwise.
+func (e *Election) MayUpload() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.held && uptime() < e.until {
 		return nil
 	}
-	return errLost
+	return ErrLost
 }
 
-// mayWriteLease fails for a holder whose lease has expired: it must read the lease first.
-func (e *election) mayWriteLease() error {
+// MayWriteLease fails for a holder whose lease has expired: it must read the lease first.
+func (e *Election) MayWriteLease() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.held && uptime() >= e.until {
-		return errLost
+		return ErrLost
 	}
 	return nil
 }
 
-// demand makes this publisher take the lease, although another one renews it. The fence
+// Demand makes this publisher take the lease, although another one renews it. The fence
 // keeps that one from writing.
-func (e *election) demand() {
+func (e *Election) Demand() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.demands = !(e.held && uptime() < e.until)
 }
 
-// fence is the number of the lease that is held.
-func (e *election) fence() int64 {
+// Fence is the number of the lease that is held.
+func (e *Election) Fence() int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.lease.Fence
 }
 
-// leader names the publisher that holds the lease, and says whether it is this one.
-func (e *election) leader() (name string, own bool) {
+// Leader names the publisher that holds the lease, and says whether it is this one.
+func (e *Election) Leader() (name string, own bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.held && uptime() < e.until {
@@ -88,23 +94,23 @@ func (e *election) leader() (name string, own bool) {
 	return e.other, false
 }
 
-// run keeps the lease, or tries to get it, until ctx ends; then it gives it back. It calls
+// Run keeps the lease, or tries to get it, until ctx ends; then it gives it back. It calls
 // gained each time that this publisher got the lease.
-func (e *election) run(ctx context.Context, leastFence func(context.Context) (int64, error), gained func()) {
+func (e *Election) Run(ctx context.Context, leastFence func(context.Context) (int64, error), gained func()) {
 	for {
-		had := e.mayUpload() == nil
+		had := e.MayUpload() == nil
 		e.note(e.timedRound(ctx, leastFence))
-		if has := e.mayUpload() == nil; has && !had {
+		if has := e.MayUpload() == nil; has && !had {
 			gained()
 		}
 		if !rest(ctx, e.length/4) {
 			break
 		}
 	}
-	if e.mayUpload() == nil {
+	if e.MayUpload() == nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.length/4)
 		defer cancel()
-		ctx, end := objectstore.Within(ctx, "giving the lease back", limitsOfLease)
+		ctx, end := objectstore.Within(ctx, "giving the lease back", limits)
 		defer end()
 		e.giveBack(ctx)
 	}
@@ -123,15 +129,15 @@ func rest(ctx context.Context, d time.Duration) bool {
 }
 
 // timedRound is round, but not for so long that the lease could not be renewed.
-func (e *election) timedRound(ctx context.Context, leastFence func(context.Context) (int64, error)) error {
+func (e *Election) timedRound(ctx context.Context, leastFence func(context.Context) (int64, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, e.length/2)
 	defer cancel()
-	ctx, end := objectstore.Within(ctx, "renewing the lease", limitsOfLease)
+	ctx, end := objectstore.Within(ctx, "renewing the lease", limits)
 	defer end()
 	return e.round(ctx, leastFence)
 }
 
-func (e *election) note(err error) {
+func (e *Election) note(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.err = err
@@ -140,17 +146,17 @@ func (e *election) note(err error) {
 }
 
 // round renews the own lease, or reads the lease of another publisher and takes it once it has expired.
-func (e *election) round(ctx context.Context, leastFence func(context.Context) (int64, error)) error {
-	if e.mayUpload() == nil {
+func (e *Election) round(ctx context.Context, leastFence func(context.Context) (int64, error)) error {
+	if e.MayUpload() == nil {
 		next := e.lease // only run changes it
 		next.Renewal++
 		err := e.write(ctx, next, objectstore.Condition{ETag: e.etag})
-		if !errors.Is(err, objectstore.ErrChanged) && !errors.Is(err, errLost) {
+		if !errors.Is(err, objectstore.ErrChanged) && !errors.Is(err, ErrLost) {
 			return err
 		}
 	}
 	e.drop()
-	text, found, err := e.store.text(ctx, bucket.LeaseName)
+	text, found, err := e.Store.Text(ctx, bucket.LeaseName, bucket.MaxText)
 	if errors.Is(err, objectstore.ErrNotThere) {
 		return e.take(ctx, 0, objectstore.Condition{Absent: true}, leastFence)
 	}
@@ -168,7 +174,7 @@ func (e *election) round(ctx context.Context, leastFence func(context.Context) (
 	return e.take(ctx, lease.Fence, objectstore.Condition{ETag: found.ETag}, leastFence)
 }
 
-func (e *election) drop() {
+func (e *Election) drop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.held = false
@@ -176,14 +182,14 @@ func (e *election) drop() {
 
 // forgetLeader notes that the lease cannot be read: its holder cannot renew it, so that
 // waiting for the holder would have no end.
-func (e *election) forgetLeader() {
+func (e *Election) forgetLeader() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.other, e.renewed, e.seen = "", false, ""
 }
 
 // isOver is true when no publisher holds the lease any more.
-func (e *election) isOver(lease bucket.Lease, etag string) bool {
+func (e *Election) isOver(lease bucket.Lease, etag string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.other = lease.Holder
@@ -201,7 +207,7 @@ func (e *election) isOver(lease bucket.Lease, etag string) bool {
 // maxFence is more than publishers can reach one by one.
 const maxFence = 1 << 53
 
-func (e *election) take(ctx context.Context, fence int64, c objectstore.Condition, leastFence func(context.Context) (int64, error)) error {
+func (e *Election) take(ctx context.Context, fence int64, c objectstore.Condition, leastFence func(context.Context) (int64, error)) error {
 	least, err := leastFence(ctx)
 	if err != nil {
 		return err
@@ -218,9 +224,9 @@ func (e *election) take(ctx context.Context, fence int64, c objectstore.Conditio
 
 // write writes the lease. Its time counts from before the request, so that it expires
 // here before another publisher can take it.
-func (e *election) write(ctx context.Context, next bucket.Lease, c objectstore.Condition) error {
+func (e *Election) write(ctx context.Context, next bucket.Lease, c objectstore.Condition) error {
 	from := uptime()
-	etag, err := e.store.Put(ctx, bucket.LeaseName, next.Text(), c)
+	etag, err := e.Store.Put(ctx, bucket.LeaseName, next.Text(), c)
 	if err != nil {
 		return err
 	}
@@ -232,16 +238,16 @@ func (e *election) write(ctx context.Context, next bucket.Lease, c objectstore.C
 }
 
 // giveBack lets another publisher take the lease at once.
-func (e *election) giveBack(ctx context.Context) {
+func (e *Election) giveBack(ctx context.Context) {
 	next := e.lease
 	next.Holder = ""
-	_, _ = e.store.Put(ctx, bucket.LeaseName, next.Text(), objectstore.Condition{ETag: e.etag}) // otherwise the others wait for its end
+	_, _ = e.Store.Put(ctx, bucket.LeaseName, next.Text(), objectstore.Condition{ETag: e.etag}) // otherwise the others wait for its end
 	e.drop()
 }
 
-// await waits until this publisher has the lease, or knows that another one keeps it
-// (errLost).
-func (e *election) await(ctx context.Context) error {
+// Await waits until this publisher has the lease, or knows that another one keeps it
+// (ErrLost).
+func (e *Election) Await(ctx context.Context) error {
 	failing := time.Time{}
 	for {
 		e.mu.Lock()
@@ -251,7 +257,7 @@ func (e *election) await(ctx context.Context) error {
 		case held:
 			return nil
 		case renewed && !demands:
-			return errLost
+			return ErrLost
 		case err == nil:
 			failing = time.Time{}
 		case failing.IsZero():
