@@ -13,11 +13,7 @@ import (
 
 // lookLocked returns a ring whose newest generation shows what is live.
 func (g *Generations) lookLocked(name string) (*ring, error) {
-	r := g.rings[name]
-	if r == nil {
-		r = &ring{name: name}
-		g.rings[name] = r
-	}
+	r := g.ringLocked(name)
 	now, snapshot := g.cfg.Now(), g.cfg.Catalog.Snapshot()
 	if age := now.Sub(r.lookedAt); r.snapshot == snapshot && age >= 0 && age < min(restAfterLook*r.lookCost, longestRest) {
 		return r, nil
@@ -41,7 +37,7 @@ func (g *Generations) lookLocked(name string) (*ring, error) {
 func (g *Generations) renewLocked(r *ring, snapshot *catalog.Snapshot, now time.Time) error {
 	texts, passesOn := g.given()
 	if passesOn != (r.given != nil) { // what it had is of another host
-		*r = ring{name: r.name}
+		*r = ring{name: r.name, told: r.told}
 	}
 	if passesOn {
 		return g.passOnLocked(r, texts, snapshot, now)

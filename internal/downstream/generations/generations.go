@@ -81,10 +81,11 @@ type Edition struct {
 type ring struct {
 	name      string
 	newest    *Edition
-	before    []*Edition // earlier ones, the newest last
-	statement string     // about the newest
-	given     []byte     // the upstream's current.json, if that one's generation is passed on
-	current   []byte     // the text of current.json; nil before the first question
+	before    []*Edition        // earlier ones, the newest last
+	statement string            // about the newest
+	given     []byte            // the upstream's current.json, if that one's generation is passed on
+	told      manifest.ObjectID // the SHA-256 of the upstream's generation that was passed on last
+	current   []byte            // the text of current.json; nil before the first question
 	etag      string
 
 	snapshot *catalog.Snapshot // that newest shows

@@ -43,7 +43,7 @@ func (g *Generations) passOnLocked(r *ring, texts []relay.Text, snapshot *catalo
 		if first == nil {
 			first, firstCurrent = e, t.CurrentText
 		}
-		wasTold := r.newest != nil && r.newest.Sum == e.Sum // nothing goes back to an older one
+		wasTold := r.told == e.Sum // nothing goes back to an older one
 		if isWhole || wasTold {
 			if !hasExpired(t.Current.Statement, now) {
 				chosen, current = e, t.CurrentText
@@ -62,7 +62,19 @@ func (g *Generations) passOnLocked(r *ring, texts []relay.Text, snapshot *catalo
 		r.retire()
 	}
 	r.newest, r.given = chosen, current
+	g.noteToldLocked(r)
 	return nil
+}
+
+// noteToldLocked keeps which generation of the upstream a ring was told, so that nothing goes back
+// after a restart: followers would refuse that as the work of somebody between.
+func (g *Generations) noteToldLocked(r *ring) {
+	if r.told == r.newest.Sum {
+		return
+	}
+	r.told = r.newest.Sum
+	err := g.cfg.Store.SetGeneration(toldKey+r.name, saved{Told: r.told})
+	g.warn("saving which generation followers were told failed; after a restart they may be told an earlier one", r.name, err)
 }
 
 // hasExpired is true for a statement that a follower would refuse, by a clock that is right.

@@ -174,3 +174,50 @@ func TestWhichGenerationIsPassedOn(t *testing.T) {
 		t.Error("a generation is told that is not kept")
 	}
 }
+
+// A host that lost what it had of the newest generation goes on telling it, also after a
+// restart: followers would refuse the one before.
+func TestARestartDoesNotGoBackToAnEarlierGeneration(t *testing.T) {
+	first, h := start(t), start(t)
+	u := startUpstream(h)
+	h.cfg.Relay = u
+	g := h.open()
+	far := h.now.Add(48 * time.Hour)
+	tells := func(what string, want int) {
+		t.Helper()
+		h.pass(time.Second)
+		text, _, err := g.Current("rest")
+		h.must(err)
+		if c, err := bucket.ParseCurrent(text); err != nil || c.Generation != want {
+			t.Errorf("%s: generation %d is told, want %d", what, c.Generation, want)
+		}
+	}
+	first.serve("one", "2026.08", "a")
+	u.give(7, first, far)
+	h.serve("one", "2026.08", "a")
+	tells("held", 7)
+	first.serve("one", "2026.09", "b")
+	u.give(8, first, far)
+	h.serve("one", "2026.09", "b")
+	tells("held", 8)
+	h.serve("one", "2026.08", "a")
+	delete(h.earlier, "2026.09-"+first.served["one"].Revision)
+	h.catalog.Rebuild()
+	tells("rolled back and destroyed", 8)
+	g = h.open()
+	tells("restarted", 8)
+	u.off = true
+	h.pass(time.Second)
+	h.of(g, "rest")
+	u.off = false
+	g = h.open()
+	tells("it signed meanwhile", 8)
+	h.state.err = errors.New("the disk is full")
+	first.serve("one", "2026.10", "c")
+	u.give(9, first, far)
+	h.serve("one", "2026.10", "c")
+	tells("it cannot be saved", 9)
+	if len(h.warned) != 1 {
+		t.Errorf("%q", h.warned)
+	}
+}

@@ -3,14 +3,29 @@ package generations
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"strings"
 
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/manifest"
 )
 
 // saved is what the state has of a ring.
 type saved struct {
 	Text      string `json:"text"`
 	Statement string `json:"statement,omitempty"`
+
+	Told manifest.ObjectID `json:"told,omitzero"` // the upstream's generation that was passed on last, under toldKey
+}
+
+// toldKey stands before the name of a ring, which has no slash.
+const toldKey = "told/"
+
+// ringLocked returns a ring, a new one at first.
+func (g *Generations) ringLocked(name string) *ring {
+	if g.rings[name] == nil {
+		g.rings[name] = &ring{name: name}
+	}
+	return g.rings[name]
 }
 
 // load takes up what was saved. A generation that cannot be read is composed again.
@@ -19,6 +34,11 @@ func (g *Generations) load() error {
 		var s saved
 		var named struct {
 			Number int `json:"generation"`
+		}
+		if ring, isTold := strings.CutPrefix(name, toldKey); isTold {
+			_ = json.Unmarshal(value, &s) // nothing was told if it is of another version of syncd
+			g.ringLocked(ring).told = s.Told
+			return nil
 		}
 		if json.Unmarshal(value, &s) != nil || json.Unmarshal([]byte(s.Text), &named) != nil {
 			return nil //nolint:nilerr // it is of another version of syncd
@@ -31,7 +51,8 @@ func (g *Generations) load() error {
 			return nil //nolint:nilerr // it is of another version of syncd
 		}
 		e := &Edition{Generation: generation, Text: []byte(s.Text), Sum: sha256.Sum256([]byte(s.Text))}
-		g.rings[name] = &ring{name: name, newest: e, statement: s.Statement}
+		r := g.ringLocked(name)
+		r.newest, r.statement = e, s.Statement
 		return nil
 	})
 }
