@@ -21,8 +21,14 @@ const (
 
 // Pack is several small contents in one text: a zstd stream of them, one after the other.
 type Pack struct {
-	ID    manifest.ObjectID // SHA-256 of the contents' digests, one after the other
-	Files []record.File     // one for each content, at least two
+	ID       manifest.ObjectID // SHA-256 of the contents' digests, one after the other
+	Contents []Content         // at least two
+}
+
+// Content is a content of a pack.
+type Content struct {
+	ID   manifest.ObjectID
+	Size int64 // bytes
 }
 
 // Name is its name.
@@ -30,8 +36,8 @@ func (p Pack) Name() string { return PackName(p.ID) }
 
 // Size is what the contents have together, in bytes.
 func (p Pack) Size() (size int64) {
-	for _, f := range p.Files {
-		size += f.Size
+	for _, c := range p.Contents {
+		size += c.Size
 	}
 	return size
 }
@@ -54,8 +60,8 @@ func PacksOf(files []record.File) (packs []Pack) {
 	var p Pack
 	size, seen := int64(0), map[manifest.ObjectID]bool{}
 	end := func() {
-		if len(p.Files) > 1 {
-			p.ID = packID(p.Files)
+		if len(p.Contents) > 1 {
+			p.ID = packID(p.Contents)
 			packs = append(packs, p)
 		}
 		p, size = Pack{}, 0
@@ -68,7 +74,7 @@ func PacksOf(files []record.File) (packs []Pack) {
 		if size+f.Size > MaxPack {
 			end()
 		}
-		p.Files, size = append(p.Files, f), size+f.Size
+		p.Contents, size = append(p.Contents, Content{f.Object, f.Size}), size+f.Size
 		if endsPack(f) {
 			end()
 		}
@@ -82,10 +88,10 @@ func endsPack(f record.File) bool {
 	return uint64(binary.BigEndian.Uint32(f.Object[:]))*meanPack < uint64(f.Size)<<32
 }
 
-func packID(files []record.File) (id manifest.ObjectID) {
+func packID(contents []Content) (id manifest.ObjectID) {
 	sum := sha256.New()
-	for _, f := range files {
-		sum.Write(f.Object[:])
+	for _, c := range contents {
+		sum.Write(c.ID[:])
 	}
 	return manifest.ObjectID(sum.Sum(nil))
 }

@@ -86,12 +86,12 @@ func TestPacksHaveEachSmallContentOnce(t *testing.T) {
 	files := small(5000, 4096)
 	files = append(files, files[7], record.File{Size: PackedBelow, Object: id(1)}, record.File{Object: Empty})
 	packs := PacksOf(files)
-	var contents []record.File
+	var contents []Content
 	for _, p := range packs {
-		if len(p.Files) < 2 || p.Size() > MaxPack || p.ID.IsZero() {
-			t.Errorf("a pack of %d contents with %d bytes", len(p.Files), p.Size())
+		if len(p.Contents) < 2 || p.Size() > MaxPack || p.ID.IsZero() {
+			t.Errorf("a pack of %d contents with %d bytes", len(p.Contents), p.Size())
 		}
-		contents = append(contents, p.Files...)
+		contents = append(contents, p.Contents...)
 	}
 	if len(contents) < 4990 || len(contents) > 5000 || len(packs) < 3 || len(packs) > 12 {
 		t.Errorf("%d packs of %d contents", len(packs), len(contents))

@@ -31,11 +31,11 @@ func Write(ctx context.Context, to io.Writer, p bucket.Pack, open func(manifest.
 	defer compressors.Put(encoder)
 	encoder.Reset(to)
 	buffer := make([]byte, bucket.PackedBelow)
-	for _, f := range p.Files {
+	for _, c := range p.Contents {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		content, err := read(f.Object, buffer[:f.Size], open)
+		content, err := read(c.ID, buffer[:c.Size], open)
 		if err != nil {
 			return err
 		}

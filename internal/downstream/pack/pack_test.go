@@ -71,11 +71,11 @@ func TestAPackIsReadAsItWasWritten(t *testing.T) {
 
 func TestAContentThatChangedEndsThePack(t *testing.T) {
 	dir, p := sample(t, "one", "two")
-	name := filepath.Join(string(dir), p.Files[1].Object.String())
+	name := filepath.Join(string(dir), p.Contents[1].ID.String())
 	if err := os.WriteFile(name, []byte("tw"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(context.Background(), io.Discard, p, dir.Open); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), p.Files[1].Object.String()) {
+	if err := Write(context.Background(), io.Discard, p, dir.Open); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), p.Contents[1].ID.String()) {
 		t.Error(err)
 	}
 	if err := os.Remove(name); err != nil {
