@@ -25,6 +25,7 @@ type kept struct {
 	generations map[int]bool
 	records     map[string]bool
 	objects     map[uint64]struct{} // beginnings of their digests: two that are equal keep garbage
+	unsigned    error               // why something stays that the present generation says was destroyed; nil for nothing
 
 	stands           generationID         // the present generation
 	destroyed        map[uint64]time.Time // when a publisher destroyed an object; those in use stay
@@ -114,7 +115,7 @@ func (p *Publisher) collect(ctx context.Context, dryRun bool) (report.Collection
 	if err == nil && c.number != 0 {
 		err = c.run(ctx)
 	}
-	return c.done, err
+	return c.done, cmp.Or(err, c.unsigned)
 }
 
 // collection deletes once what is not in use.
@@ -195,6 +196,9 @@ func (c *collection) inUse(ctx context.Context) error {
 		return fmt.Errorf("nothing is deleted: the bucket answers with generation %d, and had %d when this host last published", at.Generation, past.Generation)
 	}
 	c.number, c.kept.stands = at.Generation, at.id()
+	if err := c.keepShown(ctx, at); err != nil {
+		return fmt.Errorf("nothing is deleted: %w", err)
+	}
 	for number := at.Generation; number > 0; {
 		g, found, err := c.store.readGeneration(ctx, number, manifest.ObjectID{})
 		if errors.Is(err, objectstore.ErrNotThere) && number != at.Generation {
@@ -215,6 +219,24 @@ func (c *collection) inUse(ctx context.Context) error {
 		number = g.Previous
 	}
 	return nil
+}
+
+// keepShown adds what followers mirror while another generation waits for signatures, also if
+// that one says that it was destroyed: it may never be signed.
+func (c *collection) keepShown(ctx context.Context, at state) error {
+	if !at.isWaiting() {
+		return nil
+	}
+	shown, _, err := c.store.readGeneration(ctx, at.shown.Generation, at.shown.SHA256)
+	if err == nil {
+		err = c.keep(ctx, shown, shown)
+	}
+	for _, m := range shown.Manifests {
+		if at.generation.IsDestroyed(m) {
+			c.unsigned = fmt.Errorf("%s of %s was destroyed, and stays in the bucket until enough keys have signed generation %d: followers mirror it in generation %d", m.Release, m.Name, at.Generation, shown.Number)
+		}
+	}
+	return err
 }
 
 // keep adds what a generation names. What a publisher destroyed since is not kept, unless the

@@ -58,6 +58,10 @@ func (v *verification) mend(ctx context.Context, u *uploads, f *finding) error {
 		return err
 	case f.manifest != nil:
 		return v.mendRecord(ctx, f)
+	case f.trust != nil:
+		return v.mendTrust(ctx, f)
+	case f.number == v.at.shown.Generation && v.at.isWaiting():
+		return errUnsigned
 	case f.name != bucket.CurrentName && f.number != v.at.Generation:
 		return errOutdated
 	}
@@ -68,12 +72,13 @@ func (v *verification) mend(ctx context.Context, u *uploads, f *finding) error {
 var (
 	errNotHere         = errors.New("this host does not have it, or not any more: only another publisher can repair it")
 	errNeedsGeneration = errors.New("no new generation was published")
+	errUnsigned        = errors.New("followers mirror it until enough keys have signed a newer one: run `syncd publish` on the other publishers")
 	errOutdated        = errors.New("followers have a newer generation, and this one will be deleted as garbage")
 	errOtherText       = errors.New("this host has another text of it")
 )
 
 func isKnown(err error) bool {
-	return slices.ContainsFunc([]error{errNotHere, errNeedsGeneration, errOutdated, errOtherText}, func(known error) bool { return errors.Is(err, known) })
+	return slices.ContainsFunc([]error{errNotHere, errNeedsGeneration, errUnsigned, errOutdated, errOtherText}, func(known error) bool { return errors.Is(err, known) })
 }
 
 func (v *verification) mendRecord(ctx context.Context, f *finding) error {

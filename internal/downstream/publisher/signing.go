@@ -1,6 +1,8 @@
 package publisher
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -26,6 +28,11 @@ func readState(c bucket.Current, etag string) state {
 		at.Generation, at.SHA256, at.Statement = c.Next.Generation, c.Next.SHA256, c.Next.Statement
 	}
 	return at
+}
+
+// isWaiting is true while followers see another generation than the one that collects signatures.
+func (at state) isWaiting() bool {
+	return at.shown.Generation != 0 && (at.shown.Generation != at.Generation || at.shown.SHA256 != at.SHA256)
 }
 
 // distrust leaves of a generation that no trusted key signed only what this host wrote
@@ -55,8 +62,8 @@ func (p *Publisher) waits(at state, n next) bool {
 	if !p.isWeak(at) {
 		return false
 	}
-	past := p.past.Load().Generation
-	return n.borrowed || past > 0 && at.Generation > past+maxGap
+	past := p.past.Load()
+	return n.borrowed || past.Generation > 0 && at.Generation > past.Generation+maxGap || at.epoch() > past.Epoch+maxGap
 }
 
 // isWeak is true for another publisher's generation that too few keys have signed.
@@ -194,6 +201,43 @@ func (p *Publisher) writeTrust(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// readTrust compares the versions of the trust text with this host's own. A follower with an
+// earlier version finds no way without one of them.
+func (v *verification) readTrust(ctx context.Context) error {
+	if v.cfg.Signer == nil {
+		return nil
+	}
+	for _, text := range v.cfg.Signer.Chain() {
+		name := bucket.TrustName(text.Version)
+		if text.Version > v.at.shown.Trust.Version {
+			return nil // followers are not told of it
+		}
+		there, _, err := v.store.text(ctx, name)
+		isMissing := errors.Is(err, objectstore.ErrNotThere)
+		if err != nil && !isMissing {
+			return err
+		}
+		if !bytes.Equal(there, text.Bytes()) {
+			v.find(&finding{name: name, trust: text.Bytes(), number: v.at.Generation, isMissing: isMissing, err: cmp.Or(err, errors.New("it is another text than in sign.trust_file"))})
+		}
+	}
+	return nil
+}
+
+// mendTrust writes a version of the trust text again. It does not replace that of another
+// first version, which other publishers may have.
+func (v *verification) mendTrust(ctx context.Context, f *finding) error {
+	there, _, err := v.store.text(ctx, f.name)
+	if err != nil && !errors.Is(err, objectstore.ErrNotThere) {
+		return err
+	}
+	if _, isDamaged := trust.ParseText(there); isDamaged == nil {
+		return errOtherText
+	}
+	_, err = v.store.Put(ctx, f.name, f.trust, objectstore.Anything)
+	return err
 }
 
 // signedBy says who signed a generation.

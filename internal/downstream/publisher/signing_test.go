@@ -1,6 +1,7 @@
 package publisher
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"slices"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/bucket/buckettest"
 	"syncd/internal/downstream/trust"
+	"syncd/internal/manifest"
+	"syncd/internal/mirror"
 	"syncd/internal/mirror/record"
 	"syncd/internal/report"
 )
@@ -312,4 +315,126 @@ func (k *keys) next(t *testing.T, change trust.Change) {
 	must(t, err)
 	k.chain, err = k.chain.Add(text)
 	must(t, err)
+}
+
+// two are publishers of one bucket, both of whose keys must sign.
+type two struct {
+	keys
+	t      *testing.T
+	server *buckettest.Server
+	a, b   *host
+	p, q   *Publisher
+	orders orders // of a
+}
+
+func newTwo(t *testing.T) *two {
+	w := &two{keys: newKeys(t, 2, "a", "b"), t: t, server: start(t), a: newHost(t), b: newHost(t), orders: orders{}}
+	signs := w.signsWith(t, 0, time.Hour)
+	w.p = newPublisher(t, w.server.Endpoint, w.a, func(c *Config) { signs(c); c.Order = w.orders.of })
+	w.q = newPublisher(t, w.server.Endpoint, w.b, w.signsWith(t, 1, time.Hour))
+	return w
+}
+
+// both publish a release.
+func (w *two) both(release manifest.Release, content string) (served mirror.Record) {
+	w.t.Helper()
+	served = w.a.serve("addr", release, map[string]string{"a": content})
+	w.b.serve("addr", release, map[string]string{"a": content})
+	mustPublish(w.t, w.p, Request{})
+	mustPublish(w.t, w.q, Request{})
+	return served
+}
+
+// What one publisher destroyed stays for followers until the other one has signed.
+func TestADestructionThatWaitsForSignaturesTakesNothing(t *testing.T) {
+	w := newTwo(t)
+	old := w.both("2026.10", "october")
+	w.wantBelieved(t, w.server, 1, "a b")
+	november := map[string]string{"a": "november"}
+	w.a.serve("addr", "2026.11", november)
+	w.orders.destroy(old)
+	mustPublish(t, w.p, Request{})
+	isThere := func() bool {
+		return isInBucket(t, w.server, recordName(old)) && isInBucket(t, w.server, bucket.ObjectName(sum("october")))
+	}
+	w.wantBelieved(t, w.server, 1, "a b")
+	if !isThere() {
+		t.Error("followers mirror what was deleted")
+	}
+	if _, err := w.p.Upload(inJob(t), Request{Collect: true}); err == nil || !strings.Contains(err.Error(), "stays in the bucket until enough keys have signed generation 2") || !isThere() {
+		t.Errorf("collecting: %v", err)
+	}
+	// Also where the list of generations is broken.
+	w.a.serve("addr", "2026.12", november)
+	mustPublish(t, w.p, Request{})
+	w.server.Remove("mirror/" + bucket.GenerationName(2))
+	age(t, w.server, 1000*time.Hour)
+	if _, err := w.p.Upload(inJob(t), Request{Collect: true}); err == nil || !isThere() {
+		t.Errorf("collecting behind a gap: %v", err)
+	}
+	w.server.Remove("mirror/" + bucket.ObjectName(sum("october")))
+	if done, err := w.p.Verify(inJob(t), Verify{}); err != nil || done.Verification.Missing != 1 {
+		t.Errorf("%+v, %v", done.Verification, err)
+	}
+	w.server.Remove("mirror/" + bucket.GenerationName(1))
+	done, err := w.p.Verify(inJob(t), Verify{Repair: true})
+	if err != nil || done.Verification.Left() != 1 || !strings.Contains(done.Verification.Damage[0].Error, "until enough keys have signed a newer one") {
+		t.Errorf("%+v, %v", done.Verification, err)
+	}
+	w.b.serve("addr", "2026.12", november)
+	w.q.cfg.Order = w.orders.of
+	mustPublish(t, w.q, Request{})
+	w.wantBelieved(t, w.server, 3, "a b")
+	mustPublish(t, w.p, Request{Collect: true})
+	if isInBucket(t, w.server, recordName(old)) {
+		t.Error("what was destroyed stays")
+	}
+}
+
+// A thief of one key must not end the epochs by the signature of the other publisher.
+func TestAnEpochFarAheadIsNotSigned(t *testing.T) {
+	w := newTwo(t)
+	w.both("2026.10", "october")
+	g := look(t, w.server).generation
+	g.Number, g.Previous, g.Epoch, g.Publisher = 2, 1, bucket.MaxEpoch, "thief"
+	w.server.Put("mirror/"+bucket.GenerationName(2), g.Text())
+	signer, err := trust.NewSigner(w.private[0], w.chain, time.Hour)
+	must(t, err)
+	statement, err := signer.Sign("", 2, sha256.Sum256(g.Text()), time.Now())
+	must(t, err)
+	c := look(t, w.server).current
+	c.Next = bucket.Next{Generation: 2, SHA256: sha256.Sum256(g.Text()), Statement: statement}
+	w.server.Put("mirror/"+bucket.CurrentName, c.Text())
+	mustPublish(t, w.q, Request{Check: true})
+	w.wantBelieved(t, w.server, 1, "a b")
+}
+
+func TestAVerificationLooksAtTrustTexts(t *testing.T) {
+	server, k, h := start(t), newKeys(t, 1, "a", "lost", "b"), newHost(t)
+	h.serve("addr", "2026.10", map[string]string{"a": "1"})
+	k.next(t, trust.Change{Remove: k.chain.Newest().Keys[1:2]})
+	p := newPublisher(t, server.Endpoint, h, k.signsWith(t, 0, time.Hour))
+	mustPublish(t, p, Request{})
+	stranger := newKeys(t, 1, "stranger")
+	for name, row := range map[string]struct {
+		change    func()
+		isMended  bool
+		wantError string
+	}{
+		"missing": {func() { server.Remove("mirror/trust/2") }, true, "it is missing"},
+		"damaged": {func() { server.Put("mirror/trust/2", []byte("noise")) }, true, "another text than in sign.trust_file"},
+		"another": {func() { server.Put("mirror/trust/2", stranger.chain[0].Bytes()) }, false, "another text than in sign.trust_file"},
+	} {
+		row.change()
+		done, err := p.Verify(inJob(t), Verify{Repair: true})
+		must(t, err)
+		check := done.Verification
+		if len(check.Damage) != 1 || check.Damage[0].Name != "trust/2" || check.Damage[0].Repaired != row.isMended || !strings.Contains(check.Damage[0].Error, row.wantError) {
+			t.Errorf("%s: %+v", name, check)
+		}
+		if isMended := bytes.Equal(file(t, server, "trust/2"), k.chain[1].Bytes()); isMended != row.isMended {
+			t.Errorf("%s: mended is %t", name, isMended)
+		}
+		server.Put("mirror/trust/2", k.chain[1].Bytes())
+	}
 }

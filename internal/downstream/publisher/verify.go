@@ -108,6 +108,7 @@ type finding struct {
 	object    *object
 	manifest  *bucket.Manifest // whose record or object it is; nil for a generation
 	path      string           // of a file with the object
+	trust     []byte           // what a version of the trust text must be; nil for anything else
 	number    int              // of the newest generation that names it
 	isMissing bool
 	err       error // the damage
@@ -131,6 +132,9 @@ func (v *verification) look(ctx context.Context) error {
 	ctx, end := objectstore.Within(ctx, "verifying the bucket", limitsOfVerification)
 	defer end()
 	if err := v.readTexts(ctx); err != nil {
+		return err
+	}
+	if err := v.readTrust(ctx); err != nil {
 		return err
 	}
 	if err := v.checkObjects(ctx); err != nil {
@@ -184,7 +188,8 @@ func (v *verification) readTexts(ctx context.Context) error {
 	return v.eachKept(ctx, func(g bucket.Generation) error {
 		v.generations++
 		for _, m := range g.Manifests {
-			if _, isKnown := v.records[m.Record()]; isKnown || v.at.generation.IsDestroyed(m) {
+			isShown := v.at.isWaiting() && g.Number == v.at.shown.Generation
+			if _, isKnown := v.records[m.Record()]; isKnown || v.at.generation.IsDestroyed(m) && !isShown {
 				continue
 			}
 			v.records[m.Record()] = nil
@@ -208,6 +213,18 @@ func (v *verification) eachKept(ctx context.Context, use func(bucket.Generation)
 		}
 		return nil
 	}
+	if v.at.isWaiting() { // it may be in no list of the one that waits
+		g, _, err := v.store.readGeneration(ctx, v.at.shown.Generation, v.at.shown.SHA256)
+		switch {
+		case errors.Is(err, errUnusable):
+			damaged(&finding{name: bucket.GenerationName(v.at.shown.Generation), number: v.at.shown.Generation, isMissing: errors.Is(err, objectstore.ErrNotThere), err: err})
+		case err == nil:
+			err = use(g)
+		}
+		if err != nil && !errors.Is(err, errUnusable) {
+			return err
+		}
+	}
 	number := v.at.Generation
 	for range maxVerified {
 		g, found, err := v.store.readGeneration(ctx, number, v.sumOf(number))
@@ -220,7 +237,10 @@ func (v *verification) eachKept(ctx context.Context, use func(bucket.Generation)
 		case err != nil:
 			return err
 		}
-		if err := use(g); err != nil {
+		if isSeen := v.at.isWaiting() && number == v.at.shown.Generation; !isSeen {
+			err = use(g)
+		}
+		if err != nil {
 			return err
 		}
 		if g.Previous == 0 || v.server.LeastAge(found.Written) >= v.cfg.Grace && number <= v.at.shown.Generation {
