@@ -24,10 +24,10 @@ PowerShell, a task (schtasks /query /tn NAME /xml), a systemd service with its t
 (systemctl cat NAME.service NAME.timer), a compose file, or one line. Without FILE, or
 where FILE is -, standard input is read.
 
-A script that FILE calls is read by its path, if it is on this host; otherwise give it
-as another FILE. Nothing is started. Whatever the configuration cannot do becomes a
-comment that says what to do instead. A licence in the lines is never printed:
-customer_id_file names the file to put it into.
+A script that FILE calls is read by its path, if it is on this host and, for root, if
+every user may read it; otherwise give it as another FILE. Nothing is started. Whatever the
+configuration cannot do becomes a comment that says what to do instead. A licence in the
+lines is never printed: customer_id_file names the file to put it into.
 
   crontab -l | syncd config from-updater > syncd.yaml
   syncd config from-updater crontab.txt refdata.sh > syncd.yaml`,
@@ -36,7 +36,7 @@ customer_id_file names the file to put it into.
 			if err != nil {
 				return err
 			}
-			converted, err := migration.Convert(texts, migration.Host{UsableMap: isMap, Read: readScript})
+			converted, err := migration.Convert(texts, called())
 			if err != nil {
 				return cli.Usagef("%w", err)
 			}
@@ -79,10 +79,12 @@ func readText(stdin io.Reader, file string) (commandline.Text, error) {
 	return commandline.Text{Name: path, Data: data}, err
 }
 
-// readScript reads a file that a text calls.
-func readScript(path string) ([]byte, error) {
-	data, _, err := fsops.ReadRegular(path, maxFile)
-	return data, err
+// called reads the files that texts name. The words of a script come into the configuration,
+// and a crontab may be another user's: root reads no script that only some users may read.
+func called() migration.Host {
+	anybody := cli.Anybody()
+	readScript := func(path string) ([]byte, error) { return anybody.Read(path, maxFile) }
+	return migration.Host{UsableMap: isMap, Read: readScript}
 }
 
 // isMap is true for a map file that can be read here.

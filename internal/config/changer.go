@@ -34,8 +34,8 @@ func (c Changer) Run(work func() error) error {
 	return c.Do(work)
 }
 
-// read reads a file that the configuration names.
-func (c Changer) read(path string, limit int64) (data []byte, err error) {
+// Read reads a file that the configuration names.
+func (c Changer) Read(path string, limit int64) (data []byte, err error) {
 	if c.MayRead != nil {
 		data, info, err := fsops.ReadRegular(path, limit)
 		if err == nil && !c.MayRead(path, info) {
@@ -50,7 +50,7 @@ func (c Changer) read(path string, limit int64) (data []byte, err error) {
 	return data, err
 }
 
-// unreadable returns the problem of a file that read could not read.
+// unreadable returns the problem of a file that Read could not read.
 func (c Changer) unreadable(at document.Place, file string, err error) *document.Error {
 	problem := at.Unreadable(file, "the file", err)
 	if c.IsAnother() && errors.Is(err, fs.ErrPermission) {

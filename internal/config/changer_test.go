@@ -35,7 +35,7 @@ func TestAProcessThatCannotBecomeTheChangerGoesByModes(t *testing.T) {
 	}
 	for _, may := range []bool{true, false} {
 		c := Changer{Name: "someone", Do: func(func() error) error { return fs.ErrPermission }, MayRead: func(string, fs.FileInfo) bool { return may }}
-		data, err := c.read(file, maxCredential)
+		data, err := c.Read(file, maxCredential)
 		if may && string(data) != "1234567890" || !may && !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("%v: %q, %v", may, data, err)
 		}

@@ -212,7 +212,7 @@ func (c Credential) error(at document.Place, problem, suggestion string) *docume
 
 // readFile reads a file, up to one byte more than maxCredential.
 func (c Credential) readFile(path string) (string, error) {
-	data, err := c.reads.read(path, maxCredential)
+	data, err := c.reads.Read(path, maxCredential)
 	if errors.Is(err, fsops.ErrTooLarge) {
 		err = nil
 	}

@@ -59,7 +59,7 @@ func (h Hook) Secret() (Secret, error) {
 	case h.read:
 		return Secret(h.secret.text()), nil
 	}
-	data, err := h.reads.read(h.secret.text(), maxCredential)
+	data, err := h.reads.Read(h.secret.text(), maxCredential)
 	if errors.Is(err, fsops.ErrTooLarge) {
 		return "", h.secret.at.Error(h.file, "is too large for a secret", "check which file it names")
 	}

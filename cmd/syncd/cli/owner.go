@@ -63,11 +63,24 @@ func ChangerOf(path string, opened fs.FileInfo) config.Changer {
 	if !changer.IsOther() {
 		return config.Changer{}
 	}
-	found := config.Changer{Name: changer.Name, UID: changer.UID, Do: changer.Do}
-	if changer.Do(func() error { return nil }) != nil { // root without capabilities
-		found.MayRead = changer.MayRead
+	return changerIs(changer)
+}
+
+func changerIs(user account.Account) config.Changer {
+	found := config.Changer{Name: user.Name, UID: user.UID, Do: user.Do}
+	if user.Do(func() error { return nil }) != nil { // root without capabilities
+		found.MayRead = user.MayRead
 	}
 	return found
+}
+
+// Anybody reads, for root, only files that every user may read: those that a text of another user
+// names. Other users read what they may.
+func Anybody() config.Changer {
+	if !account.BegunByRoot() {
+		return config.Changer{}
+	}
+	return changerIs(account.Anybody())
 }
 
 // BecomeOwner changes from root to the owner of an existing data directory, so that

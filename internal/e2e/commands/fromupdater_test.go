@@ -107,3 +107,28 @@ func TestTheScriptThatACrontabCallsIsRead(t *testing.T) {
 	h.Write("crontab", "0 3 * * * /absent/script.sh dq_addr_data\n", 0o600)
 	h.Contains("stderr", h.Expect(2, "config", "from-updater", "crontab").Stderr, "line 1 calls /absent/script.sh, which cannot be read here", "`syncd config from-updater FILE /absent/script.sh`")
 }
+
+// The words of a script come into the configuration. A crontab of another user must not bring
+// those of a file there that only root may read.
+func TestACrontabReadsNoFileThatOnlyRootMayRead(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("NOT TESTED: needs root")
+	}
+	h := e2e.NewHost(t)
+	h.Must(os.Mkdir(h.Path("root"), 0o700))
+	h.Write("my.cnf", "[client]\npassword=Sup3rSecret\n", 0o600)
+	h.Write("root/tokens", "token-Sup3rSecret\n", 0o644)
+	updater := "0 3 * * * " + h.Path("Updater") + " manifest -p dq_addr_data "
+	for name, text := range map[string]string{
+		"variables": "0 3 * * * . " + h.Path("my.cnf") + "; " + h.Path("Updater") + " manifest -p dq_addr_data -t /srv/$password\n",
+		"script":    updater + "\n1 3 * * * sh " + h.Path("my.cnf") + "\n2 3 * * * . " + h.Path("root/tokens") + "\n",
+	} {
+		h.Write("crontab", text, 0o600)
+		out := h.Expect(0, "config", "from-updater", "crontab").Stdout
+		if strings.Contains(strings.ToLower(out), "sup3r") || !strings.Contains(out, "my.cnf, which cannot be read here") {
+			t.Errorf("%s:\n%s", name, out)
+		}
+	}
+	h.Contains("stdout", h.Expect(0, "config", "from-updater", "crontab", "my.cnf").Stdout, "dq_addr_data")
+}

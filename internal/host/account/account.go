@@ -28,6 +28,12 @@ func Self() Account {
 	return Account{Name: nameOf(os.Geteuid()), UID: os.Geteuid(), GID: os.Getegid(), Groups: groups}
 }
 
+// Anybody is a user who owns nothing: what it may read, every user may read.
+func Anybody() Account { return Account{Name: "nobody", UID: nobody, GID: nobody} }
+
+// nobody is the id that the kernel keeps for a user without any other id.
+const nobody = 65534
+
 func nameOf(uid int) string {
 	if found, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		return found.Username
