@@ -21,11 +21,11 @@ const (
 	MD5
 )
 
-// algorithms are the names and the lengths of sums, in bytes.
+// algorithms are the names, in both cases, and the lengths of sums, in bytes.
 var algorithms = [...]struct {
-	name string
-	size int
-}{SHA256: {"SHA256", sha256.Size}, SHA1: {"SHA1", sha1.Size}, MD5: {"MD5", md5.Size}}
+	name, prefix string
+	size         int
+}{SHA256: {"SHA256", "sha256", sha256.Size}, SHA1: {"SHA1", "sha1", sha1.Size}, MD5: {"MD5", "md5", md5.Size}}
 
 // ParseAlgorithm reads a name in any case. The result is zero for any other text.
 func ParseAlgorithm(name string) Algorithm {
@@ -90,10 +90,24 @@ func (d Digest) Hex() string { return hex.EncodeToString(d.Sum[:algorithms[d.Alg
 
 // String is `sha256:9f86…`, or "" for the zero value.
 func (d Digest) String() string {
+	return string(d.AppendTo(make([]byte, 0, len("sha256:")+hex.EncodedLen(sha256.Size))))
+}
+
+// AppendTo appends what String returns.
+func (d *Digest) AppendTo(text []byte) []byte {
 	if d.IsZero() {
-		return ""
+		return text
 	}
-	return strings.ToLower(d.Algorithm.String()) + ":" + d.Hex()
+	a := algorithms[d.Algorithm]
+	return hex.AppendEncode(append(append(text, a.prefix...), ':'), d.Sum[:a.size])
+}
+
+// rank orders digests of different algorithms as their texts, the zero value first.
+func (d *Digest) rank() int {
+	if d.Algorithm == 0 {
+		return 0
+	}
+	return int(MD5 + 1 - d.Algorithm) // md5, sha1, sha256
 }
 
 // ObjectID returns the object with this digest; ok is false when the digest is not a
@@ -106,7 +120,7 @@ func (d Digest) ObjectID() (id ObjectID, ok bool) {
 }
 
 // MarshalText writes the digest as String does.
-func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+func (d Digest) MarshalText() ([]byte, error) { return d.AppendTo([]byte{}), nil }
 
 // UnmarshalText reads the digest as parseText does. Any other text, such as one
 // with an algorithm of a later version, becomes the zero value: not known.

@@ -37,7 +37,7 @@ func (f Filter) Fingerprint() string {
 	add("architecture", fold(f.Architecture))
 	add("include", f.Include)
 	add("exclude", f.Exclude)
-	return hashLines(lines)[:12]
+	return hashTexts(lines)[:12]
 }
 
 // Choose returns the files that pass f.

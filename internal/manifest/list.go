@@ -158,7 +158,7 @@ func (l *List) Fingerprint() string {
 	for i, e := range l.entries {
 		lines[i] = "  " + e.reference().String() // the form of Fingerprint for files without a digest
 	}
-	return hashLines(lines)
+	return hashTexts(lines)
 }
 
 // ReferencesID identifies a set of references, in any order.
@@ -167,7 +167,7 @@ func ReferencesID(refs []Reference) string {
 	for i, ref := range refs {
 		lines[i] = ref.String()
 	}
-	return hashLines(lines)[:12]
+	return hashTexts(lines)[:12]
 }
 
 // CheckPaths applies CheckTree to the paths of the files. It names both of two files with

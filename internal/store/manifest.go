@@ -3,12 +3,15 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
-	"syncd/internal/changes"
+	"slices"
+	"strconv"
 	"time"
 
 	"go.etcd.io/bbolt"
 
+	"syncd/internal/changes"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/destruction"
 	"syncd/internal/manifest/forecast"
@@ -91,6 +94,11 @@ type Changes struct {
 
 // Commit makes all changes in one transaction, or none of them.
 func (s *Store) Commit(c Changes) error {
+	planned := make(map[string][]byte, len(c.Planned))
+	for name, list := range c.Planned {
+		planned[name] = encodePlanned(list)
+	}
+	c.Planned = nil // bbolt copies the text of 250,000 contents, and needs the memory
 	return s.update(func(tx *bbolt.Tx) error {
 		for _, name := range c.Forgotten {
 			if err := forget(tx, name); err != nil {
@@ -102,8 +110,8 @@ func (s *Store) Commit(c Changes) error {
 				return err
 			}
 		}
-		for name, planned := range c.Planned {
-			if err := putPlanned(tx.Bucket(bucketPlanned), name, planned); err != nil {
+		for name, text := range planned {
+			if err := putPlanned(tx.Bucket(bucketPlanned), name, text); err != nil {
 				return err
 			}
 		}
@@ -134,11 +142,48 @@ func forget(tx *bbolt.Tx, name string) error {
 	return putProofs(tx, name, &Proofs{})
 }
 
-func putPlanned(bucket *bbolt.Bucket, name string, planned []Planned) error {
-	if len(planned) == 0 {
+func putPlanned(bucket *bbolt.Bucket, name string, text []byte) error {
+	if len(text) == 0 {
 		return bucket.Delete([]byte(name))
 	}
-	return putJSON(bucket, []byte(name), planned)
+	return bucket.Put([]byte(name), text)
+}
+
+// encodePlanned returns the text of json.Marshal, nothing for an empty list. Reflection would
+// take the memory of a long list several times.
+func encodePlanned(list []Planned) (text []byte) {
+	for i, w := range list {
+		if i == 1 {
+			text = slices.Grow(text, len(list)*len(text)) // nearly always all of them are equally long
+		}
+		separator := byte(',')
+		if i == 0 {
+			separator = '['
+		}
+		text = w.appendTo(append(text, separator))
+	}
+	if len(text) > 0 {
+		text = append(text, ']')
+	}
+	return text
+}
+
+func (w *Planned) appendTo(text []byte) []byte {
+	text = append(w.Expected.AppendTo(append(text, `{"digest":"`...)), '"')
+	if !w.Object.IsZero() {
+		text = append(hex.AppendEncode(append(text, `,"sha256":"`...), w.Object[:]), '"')
+	}
+	if w.Size != 0 {
+		text = strconv.AppendInt(append(text, `,"size":`...), w.Size, 10)
+	}
+	if w.Release != "" {
+		release, _ := json.Marshal(w.Release) // never fails for a string
+		text = append(append(text, `,"release":`...), release...)
+	}
+	if w.Adopted {
+		text = append(text, `,"adopted":true`...)
+	}
+	return append(text, '}')
 }
 
 func appendHistory(bucket *bbolt.Bucket, entry any) error {

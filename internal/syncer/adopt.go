@@ -58,7 +58,7 @@ func (s *Syncer) newAdoption(r *run, req request.Adopt, folder *adopt.Folder) *a
 	for _, j := range openJobs(r.jobs) {
 		p := j.plan()
 		for _, f := range p.missing {
-			size, known := p.sizes[f.Expected]
+			size, known := p.sizes.Get(f.Expected)
 			if !known {
 				size = -1
 			}
@@ -77,7 +77,7 @@ func (r *run) saveAdopted(a *adopt.Adoption) {
 		objects := j.objects()
 		for _, f := range j.plan().missing {
 			if object, here := a.Adopted(f.Expected); here {
-				objects[f.Expected] = object
+				objects.Put(f.Expected, object)
 				j.life.adopted[f.Expected] = true // no download of this run changes the job
 				adopted = true
 			}
@@ -145,7 +145,8 @@ func (r *run) reportAdoption(a *adopt.Adoption) report.Adoption {
 			if !missing[f.Expected] {
 				missing[f.Expected] = true
 				result.FilesToDownload++
-				result.BytesToDownload = min(result.BytesToDownload+j.plan().sizes[f.Expected], space.Max)
+				size, _ := j.plan().sizes.Get(f.Expected)
+				result.BytesToDownload = min(result.BytesToDownload+size, space.Max)
 			}
 		}
 		result.Manifests = append(result.Manifests, m)
@@ -171,7 +172,8 @@ func (j *job) reportAdoption(a *adopt.Adoption) report.AdoptedManifest {
 	}
 	for _, f := range j.notAdopted(a) {
 		m.FilesToDownload++
-		m.BytesToDownload = min(m.BytesToDownload+p.sizes[f.Expected], space.Max)
+		size, _ := p.sizes.Get(f.Expected)
+		m.BytesToDownload = min(m.BytesToDownload+size, space.Max)
 		if len(m.Missing) < report.MaxNamed {
 			m.Missing = append(m.Missing, f.Path)
 		}

@@ -333,7 +333,7 @@ func (a asking) takeLocked(ctx context.Context) (*listed, error) {
 // moment from which the job keeps the contents, so that moment comes first.
 func (a asking) plan(ctx context.Context, found *listed) (*planned, error) {
 	j := a.job
-	var proven map[manifest.Digest]manifest.Object
+	var proven *manifest.Table[manifest.Object]
 	err := a.tree.Change(ctx, func() error {
 		if err := a.staysDestroyed(found.files); err != nil {
 			return err
@@ -351,7 +351,7 @@ func (a asking) plan(ctx context.Context, found *listed) (*planned, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &planned{listed: *found, missing: split.Missing}
+	p := &planned{listed: *found, contents: split.Contents, missing: split.Missing}
 	p.files = split.Files
 	j.setPlan(p, split.Known)
 	a.progress.SetFiles(j.target.Name, len(p.missing))

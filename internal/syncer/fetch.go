@@ -12,13 +12,13 @@ import (
 // guards all of it.
 type fetch struct {
 	job     *job
-	known   map[manifest.Digest]manifest.Object // contents that are objects
-	counted map[manifest.Digest]bool            // contents whose download this job counts
-	missing int                                 // contents that are not objects yet
-	begun   bool                                // the downloads have begun
-	over    bool                                // the job starts over
-	ctx     context.Context                     // of the downloads that only this job wants
-	abort   context.CancelCauseFunc             // ends ctx
+	known   *manifest.Table[manifest.Object] // contents that are objects
+	counted *manifest.Table[struct{}]        // contents whose download this job counts
+	missing int                              // contents that are not objects yet
+	begun   bool                             // the downloads have begun
+	over    bool                             // the job starts over
+	ctx     context.Context                  // of the downloads that only this job wants
+	abort   context.CancelCauseFunc          // ends ctx
 }
 
 // order is what a plan wants to download.
@@ -43,9 +43,9 @@ func (f *fetch) Got(content manifest.Digest, object manifest.Object, counts bool
 	if f.job.life.recorded {
 		return true
 	}
-	f.known[content] = object
+	f.known.Put(content, object)
 	if counts {
-		f.counted[content] = true
+		f.counted.Put(content, struct{}{})
 	}
 	if f.missing--; f.missing == 0 {
 		f.job.signal()

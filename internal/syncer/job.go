@@ -79,8 +79,9 @@ func (l *listed) compared() *listed { return &listed{count: l.count, links: l.li
 // not change.
 type planned struct {
 	listed
-	missing []*manifest.File
-	sizes   map[manifest.Digest]int64 // of missing contents, as far as Metadata gave them
+	contents *manifest.Contents // of the files
+	missing  []*manifest.File
+	sizes    *manifest.Table[int64] // of missing contents, as far as Metadata gave them
 }
 
 // end is how a job ended. A step returns it as an error to end the job without a failure.
@@ -203,7 +204,7 @@ func (j *job) reopen() error {
 
 // startPlan keeps the contents of files on disk while the plan looks for them. It returns
 // the objects of an earlier plan.
-func (j *job) startPlan(files []manifest.File) (known map[manifest.Digest]manifest.Object) {
+func (j *job) startPlan(files []manifest.File) (known *manifest.Table[manifest.Object]) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.life.release, j.life.planning = j.release, files
@@ -214,14 +215,14 @@ func (j *job) startPlan(files []manifest.File) (known map[manifest.Digest]manife
 }
 
 // setPlan begins a plan, with the contents that are objects.
-func (j *job) setPlan(p *planned, known map[manifest.Digest]manifest.Object) {
+func (j *job) setPlan(p *planned, known *manifest.Table[manifest.Object]) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	next := &fetch{job: j, known: known, counted: map[manifest.Digest]bool{}, missing: len(p.missing)}
+	next := &fetch{job: j, known: known, counted: manifest.NewTable[struct{}](p.contents), missing: len(p.missing)}
 	if before := j.life.fetch; before != nil {
-		for digest := range known {
-			if before.counted[digest] {
-				next.counted[digest] = true
+		for digest := range before.counted.All() {
+			if _, isKnown := known.Get(digest); isKnown {
+				next.counted.Put(digest, struct{}{})
 			}
 		}
 	}
@@ -241,7 +242,7 @@ func (j *job) plan() *planned {
 
 // objects are those of the plan. Downloads add to them until the job is complete, recorded
 // or interrupted; don't call it before.
-func (j *job) objects() map[manifest.Digest]manifest.Object {
+func (j *job) objects() *manifest.Table[manifest.Object] {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.life.fetch == nil {
@@ -251,7 +252,7 @@ func (j *job) objects() map[manifest.Digest]manifest.Object {
 }
 
 // setSizes adds the sizes of missing contents to the plan.
-func (j *job) setSizes(sizes map[manifest.Digest]int64) {
+func (j *job) setSizes(sizes *manifest.Table[int64]) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	p := *j.life.planned
@@ -263,11 +264,10 @@ func (j *job) setSizes(sizes map[manifest.Digest]int64) {
 func (j *job) sizeOf(content manifest.Digest) (size int64, known bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if object, proven := j.life.fetch.known[content]; proven {
+	if object, proven := j.life.fetch.known.Get(content); proven {
 		return object.Size, true
 	}
-	size, known = j.life.planned.sizes[content]
-	return size, known
+	return j.life.planned.sizes.Get(content)
 }
 
 // isReady is true when an open job can be published: all its contents are objects, and
@@ -354,7 +354,7 @@ func (j *job) reserved() space.Amount {
 	}
 	counted := 0
 	if l.fetch != nil {
-		counted = len(l.fetch.counted)
+		counted = l.fetch.counted.Len()
 	}
 	return space.Amount{Bytes: max(l.need.Bytes-l.downloaded, 0), Inodes: max(l.need.Inodes-int64(counted), 0)}
 }
@@ -381,7 +381,7 @@ func (j *job) plannedContentsLocked() []store.Planned {
 	for _, f := range j.life.planned.files {
 		w := store.Planned{Expected: f.Expected, Release: j.life.release, Adopted: j.life.adopted[f.Expected]}
 		// A SHA-256 is the object's name: writing it twice would double a long list.
-		if object, known := j.life.fetch.known[f.Expected]; known && f.Expected.Algorithm != manifest.SHA256 {
+		if object, known := j.life.fetch.known.Get(f.Expected); known && f.Expected.Algorithm != manifest.SHA256 {
 			w.Object, w.Size = object.ID, object.Size
 		}
 		planned = append(planned, w)
@@ -396,10 +396,11 @@ func (j *job) downloads() (files int, bytes, objects int64) {
 	if j.life.fetch == nil {
 		return 0, j.life.downloaded, 0
 	}
-	for digest := range j.life.fetch.counted {
-		objects += j.life.fetch.known[digest].Size
+	for digest := range j.life.fetch.counted.All() {
+		object, _ := j.life.fetch.known.Get(digest)
+		objects += object.Size
 	}
-	return len(j.life.fetch.counted), j.life.downloaded, objects
+	return j.life.fetch.counted.Len(), j.life.downloaded, objects
 }
 
 // begin begins the downloads of a planned job. The caller must call the returned function

@@ -105,14 +105,15 @@ func (w wave) askSizes(ctx context.Context) {
 		j.finish(j.entry.Sizes(ctx, j.plan().missing))
 	})
 	for _, j := range openJobs(w.jobs) {
-		sizes := make(map[manifest.Digest]int64, len(j.plan().missing))
+		sizes := manifest.NewTable[int64](j.plan().contents)
 		var total int64
 		for _, f := range j.plan().missing {
 			if size, known := w.source.KnownSize(f.Expected); known {
-				sizes[f.Expected] = size
+				sizes.Put(f.Expected, size)
 				total = min(total+size, space.Max)
 			}
 		}
+		w.source.Keep(sizes)
 		j.setSizes(sizes)
 		w.progress.SetBytes(j.target.Name, total)
 		j.finish(asking{w.run, j}.checkSizes())

@@ -94,7 +94,7 @@ func predict(j *job, m *report.ManifestResult) {
 	m.Result, m.Release, m.Revision = report.Updated, string(j.release), ""
 	m.FilesTotal, m.FilesDownloaded = len(p.files), len(p.missing)
 	m.FilesReused, m.BytesReused = m.FilesTotal-m.FilesDownloaded, j.bytes()
-	for _, size := range p.sizes {
+	for _, size := range p.sizes.All() {
 		m.BytesDownloaded = min(m.BytesDownloaded+size, space.Max)
 	}
 }
@@ -103,7 +103,8 @@ func predict(j *job, m *report.ManifestResult) {
 func (j *job) bytes() (sum int64) {
 	objects := j.objects()
 	for _, f := range j.plan().files {
-		sum += objects[f.Expected].Size
+		object, _ := objects.Get(f.Expected)
+		sum += object.Size
 	}
 	return sum
 }

@@ -129,7 +129,7 @@ func (c *candidate) Record(now time.Time) mirror.Record {
 	sums := make([]manifest.Sum, len(p.files))
 	record.Files = make([]mirror.File, 0, len(p.files))
 	for i, f := range p.files {
-		object := objects[f.Expected]
+		object, _ := objects.Get(f.Expected)
 		sums[i] = manifest.Sum{Object: object.ID, Path: f.Path}
 		record.Bytes += object.Size
 		record.Files = append(record.Files, mirror.File{

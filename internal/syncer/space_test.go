@@ -42,12 +42,16 @@ func TestSizesThatWouldOverflowAreRefused(t *testing.T) {
 		Mirror: m, Store: s, Staging: room, Lifespans: &lifespan.Register{}, Metrics: metrics.New(prometheus.NewRegistry(), "test", metrics.Probes{}),
 	}}, &progress.Tracker{}).newRun(t.Context(), request.Sync{}, nil)
 	for _, size := range []int64{1 << 50, 1 << 60} {
-		p := &planned{sizes: map[manifest.Digest]int64{}}
+		p := &planned{}
 		for i := range 8192 { // of 1<<50 bytes: 1<<63 in all
 			digest := manifest.ObjectID{byte(i), byte(i >> 8)}.Digest()
 			p.missing = append(p.missing, &manifest.File{Path: fmt.Sprint(i), Expected: digest})
 			p.files = append(p.files, *p.missing[i])
-			p.sizes[digest] = size
+		}
+		p.contents = manifest.ContentsOf(p.files)
+		p.sizes = manifest.NewTable[int64](p.contents)
+		for i := range p.files {
+			p.sizes.Put(p.files[i].Expected, size)
 		}
 		j, next := &job{entry: noEntry()}, &job{entry: noEntry()}
 		j.setPlan(p, nil)

@@ -20,7 +20,7 @@ func (s *Reservation) Forecast(ctx context.Context, plans []Plan) (report.Space,
 		keep.For, keep.Displaced = 0, map[string]bool{}
 		for _, p := range plans {
 			keep.Displaced[p.Manifest] = true
-			for _, object := range p.Known {
+			for _, object := range p.Known.All() {
 				keep.Objects[object.ID] = true
 			}
 		}
@@ -49,7 +49,8 @@ func (p Plan) isOf(r mirror.Record) bool {
 	}
 	for _, f := range p.Files {
 		file, found := r.File(f.Path)
-		if !found || p.Known[f.Expected].ID != file.Object {
+		object, _ := p.Known.Get(f.Expected)
+		if !found || object.ID != file.Object {
 			return false
 		}
 	}

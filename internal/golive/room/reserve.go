@@ -25,7 +25,7 @@ const revisionInodes = 5
 type Plan struct {
 	Manifest string
 	manifest.Plan
-	Sizes map[manifest.Digest]int64 // of missing contents, as far as they are known
+	Sizes *manifest.Table[int64] // of missing contents, as far as they are known
 }
 
 // Reservation adds up the space that the manifests of one sync will take. It refuses each
@@ -174,7 +174,7 @@ func (s *Reservation) Need(p Plan) space.Amount {
 		if !found {
 			need.Inodes++
 		}
-		if size, known := p.Sizes[f.Expected]; known {
+		if size, known := p.Sizes.Get(f.Expected); known {
 			need.Bytes = min(need.Bytes+space.OfContent(size-min(size, kept)).Bytes, space.Max)
 		}
 	}
@@ -206,7 +206,9 @@ func (s *Reservation) needOfTrees(p Plan) (need space.Amount) {
 		return need
 	}
 	for _, f := range p.Files {
-		size := p.Known[f.Expected].Size + p.Sizes[f.Expected]
+		object, _ := p.Known.Get(f.Expected)
+		size, _ := p.Sizes.Get(f.Expected)
+		size += object.Size
 		need.Bytes = min(need.Bytes+trees*space.OfContent(size).Bytes, space.Max)
 	}
 	return need

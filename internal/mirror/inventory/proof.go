@@ -112,9 +112,9 @@ func (s *Session) readOne(ctx context.Context, manifestName string, id manifest.
 
 // Proofs returns the proofs of a plan's objects, for the state. An object that the
 // plan reused keeps the proof that the plan trusted.
-func (s *Session) Proofs(known map[manifest.Digest]manifest.Object) *store.Proofs {
-	proofs := store.NewProofs(len(known))
-	for _, object := range known {
+func (s *Session) Proofs(known *manifest.Table[manifest.Object]) *store.Proofs {
+	proofs := store.NewProofs(known.Len())
+	for _, object := range known.All() {
 		info, found := s.inventory.cfg.Mirror.Objects.Info(object.ID)
 		if !found {
 			continue

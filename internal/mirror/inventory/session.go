@@ -51,9 +51,9 @@ func (s *Session) Has(ctx context.Context, expected manifest.Digest) bool {
 type Query struct {
 	Manifest string // for the log and the count of damage
 	Files    []manifest.File
-	Served   mirror.Record                       // the zero value when nothing is served
-	Proven   map[manifest.Digest]manifest.Object // by an earlier plan of this sync
-	GoesBack bool                                // to a release that may have lain on the disk for long
+	Served   mirror.Record                    // the zero value when nothing is served
+	Proven   *manifest.Table[manifest.Object] // by an earlier plan of this sync
+	GoesBack bool                             // to a release that may have lain on the disk for long
 
 	served map[manifest.ObjectID]bool // with GoesBack
 }
@@ -86,7 +86,7 @@ func (s *Session) Plan(ctx context.Context, q Query) (manifest.Plan, error) {
 // plan also returns the objects that must be read back before they are reused.
 func (s *Session) plan(ctx context.Context, q Query) (plan manifest.Plan, unproven []manifest.Object) {
 	plan = manifest.NewPlan(q.Files, func(f manifest.File) (manifest.Object, bool) {
-		if object, known := q.Proven[f.Expected]; known {
+		if object, known := q.Proven.Get(f.Expected); known {
 			return object, true
 		}
 		object, found := s.find(ctx, f.Expected)

@@ -39,7 +39,7 @@ type Order struct {
 	Manifest string
 	Context  context.Context // of the downloads that no other order wants
 	Missing  []*manifest.File
-	Sizes    map[manifest.Digest]int64 // as far as they are known
+	Sizes    *manifest.Table[int64] // as far as they are known
 }
 
 // Objects keeps proven contents. It calls done once, perhaps much later.
@@ -99,28 +99,49 @@ func (t *task) open() []*Order {
 // tasksOf returns the tasks of each order, the largest first so that none trails. Orders
 // that want the same content share a task.
 func tasksOf(orders []*Order) map[*Order][]*task {
-	byDigest := map[manifest.Digest]*task{}
+	links := linksOf(orders)
+	tasks := make([]task, 0, len(links)) // never grows: there are pointers into it
 	all := make(map[*Order][]*task, len(orders))
 	for _, o := range orders {
-		for _, f := range o.Missing {
-			t := byDigest[f.Expected]
-			if t == nil {
-				t = &task{size: -1}
-				byDigest[f.Expected] = t
-			}
-			if size, known := o.Sizes[f.Expected]; known {
+		all[o] = make([]*task, 0, len(o.Missing))
+	}
+	for len(links) > 0 {
+		n := 1
+		for n < len(links) && links[n].file.Expected == links[0].file.Expected {
+			n++
+		}
+		tasks = append(tasks, task{links: links[:n:n], size: -1})
+		t := &tasks[len(tasks)-1]
+		if n > 1 {
+			t.ended = make(chan struct{})
+		}
+		for _, l := range t.links {
+			if size, known := l.order.Sizes.Get(t.content()); known {
 				t.size = size
 			}
-			if t.links = append(t.links, link{o, f}); len(t.links) == 2 {
-				t.ended = make(chan struct{})
-			}
-			all[o] = append(all[o], t)
+			all[l.order] = append(all[l.order], t)
 		}
+		links = links[n:]
 	}
 	for _, tasks := range all {
 		slices.SortStableFunc(tasks, func(a, b *task) int { return cmp.Compare(b.size, a.size) })
 	}
 	return all
+}
+
+// linksOf returns the links of all orders, those to one content beside each other.
+func linksOf(orders []*Order) []link {
+	var links []link
+	for _, o := range orders {
+		links = slices.Grow(links, len(o.Missing))
+		for _, f := range o.Missing {
+			links = append(links, link{o, f})
+		}
+	}
+	if len(orders) > 1 { // a plan misses each content once
+		slices.SortStableFunc(links, func(a, b link) int { return a.file.Expected.Compare(&b.file.Expected) })
+	}
+	return links
 }
 
 // Obtain goes through the contents of one order, small ones beside large ones, and waits

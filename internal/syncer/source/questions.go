@@ -166,8 +166,9 @@ func (q *questions) manifests(ctx context.Context, name string, release manifest
 // sizes are the sizes from Metadata. One request is made for each content, even if
 // several files and manifests have it. Safe for concurrent use.
 type sizes struct {
-	mu sync.Mutex
-	of map[manifest.Digest]int64 // unknownSize while the question is under way
+	mu   sync.Mutex
+	of   map[manifest.Digest]int64 // unknownSize while the question is under way
+	kept []*manifest.Table[int64]  // of plans; of has them no more
 }
 
 const unknownSize = -1
@@ -176,7 +177,7 @@ const unknownSize = -1
 func (s *sizes) begin(content manifest.Digest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, claimed := s.of[content]; claimed {
+	if _, claimed := s.findLocked(content); claimed {
 		return false
 	}
 	if s.of == nil {
@@ -201,6 +202,32 @@ func (s *sizes) answer(content manifest.Digest, size int64, err error) {
 func (s *sizes) known(content manifest.Digest) (size int64, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	size, claimed := s.of[content]
+	size, claimed := s.findLocked(content)
 	return size, claimed && size != unknownSize
+}
+
+func (s *sizes) findLocked(content manifest.Digest) (size int64, claimed bool) {
+	if size, claimed = s.of[content]; claimed {
+		return size, true
+	}
+	for _, table := range s.kept {
+		if size, claimed = table.Get(content); claimed {
+			return size, true
+		}
+	}
+	return 0, false
+}
+
+// keep takes the sizes of a plan from its table from now on, which takes less memory. The
+// table must not change any more.
+func (s *sizes) keep(plan *manifest.Table[int64]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for content := range plan.All() {
+		delete(s.of, content)
+	}
+	if len(s.of) == 0 {
+		s.of = nil // an empty map keeps its memory
+	}
+	s.kept = append(s.kept, plan)
 }

@@ -85,6 +85,9 @@ func (s *Source) KnownSize(content manifest.Digest) (size int64, known bool) {
 	return s.sizes.known(content)
 }
 
+// Keep keeps the known sizes of a plan in its table, which must not change any more.
+func (s *Source) Keep(plan *manifest.Table[int64]) { s.sizes.keep(plan) }
+
 // Question is what an entry must know to answer.
 type Question struct {
 	Target manifest.Target

@@ -1,0 +1,27 @@
+package store
+
+import (
+	"encoding/json"
+	"testing"
+
+	"syncd/internal/manifest"
+)
+
+// The bucket's texts stay those of json.Marshal, which earlier versions read.
+func TestPlannedContentsAreWrittenAsJSON(t *testing.T) {
+	lists := [][]Planned{
+		{{}},
+		{{Expected: someMD5}},
+		{{Expected: someMD5, Object: object(1), Size: 1, Release: "2026.10", Adopted: true}, {Expected: object(2).Digest(), Release: `a"<`}, {Expected: manifest.Digest{}, Size: -1}},
+	}
+	for _, list := range lists {
+		want, err := json.Marshal(list)
+		must(t, err)
+		if got := encodePlanned(list); string(got) != string(want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	if got := encodePlanned(nil); got != nil {
+		t.Errorf("nothing is written as %s", got)
+	}
+}
