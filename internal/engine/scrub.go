@@ -30,7 +30,7 @@ func (s *Scrub) open() error {
 		return err
 	}
 	s.scrubber = scrub.New(scrub.Config{
-		Objects: s.mirror.Objects, Rate: s.rate, Save: s.store.SetScrub, Repair: s.repairObject,
+		Objects: s.mirror.Objects, Missing: s.mirror.Missing, Rate: s.rate, Save: s.store.SetScrub, Repair: s.repairObject,
 		Read: func(bytes int64) { s.metrics.ScrubRead(bytes) },
 	}, saved)
 	return nil

@@ -75,7 +75,7 @@ func (ts *Trees) linkFiles(base string, list []File) error {
 		name := list[i].Object.String()
 		from, err := objects.open(objectDir(name))
 		if err != nil {
-			return err
+			return ts.objects.orMissing(list[i].Object, err)
 		}
 		dir, newName := path.Split(list[i].Path)
 		to, err := tree.open(filepath.Join(base, dir))
@@ -84,7 +84,7 @@ func (ts *Trees) linkFiles(base string, list []File) error {
 		}
 		copied, err := fsops.Link(from, name, to, newName)
 		if err != nil {
-			return err
+			return ts.objects.orMissing(list[i].Object, err)
 		}
 		if copied {
 			copies = append(copies, filepath.Join(base, list[i].Path))

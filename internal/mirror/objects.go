@@ -78,7 +78,11 @@ func (o *Objects) Info(id manifest.ObjectID) (info fsops.Info, there bool) {
 
 // Open opens an object for reading. It needs no Recover.
 func (o *Objects) Open(id manifest.ObjectID) (*os.File, error) {
-	return o.root.OpenRegular(objectName(id))
+	file, err := o.root.OpenRegular(objectName(id))
+	if isGone(err) {
+		err = o.missingError(id)
+	}
+	return file, err
 }
 
 // Path is where an object lies.

@@ -36,7 +36,8 @@ type Checked struct {
 }
 
 // Verify re-reads the published files of the given manifests with all cores, the
-// largest first so that none trails, and compares each with its digest. It reads
+// largest first so that none trails, and compares each with its digest. A file whose object
+// is missing is damaged, too: no view, follower or bucket can get it. Verify reads
 // through the generation that is current when it starts, as readers do, at most rate
 // bytes per second (0 for no limit). Safe for concurrent use.
 func (m *Mirror) Verify(ctx context.Context, names []string, rate int64) (Checked, error) {
@@ -124,6 +125,9 @@ func (m *Mirror) reread(ctx context.Context, files *verify.Files, path string, p
 		return int64(len(layout.HashText(p.File.Object))), m.Trees.checkHashFile(path, p.File)
 	}
 	object, err := files.Check(ctx, m.root, path, p.File.Object.Digest())
+	if err == nil && m.Objects.isMissing(p.File.Object) {
+		err = m.Objects.missingError(p.File.Object)
+	}
 	return object.Size, err
 }
 

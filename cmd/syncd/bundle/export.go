@@ -377,7 +377,7 @@ func (c *composing) open(m bucket.Manifest) (io.ReadCloser, error) {
 func (c *composing) content(id manifest.ObjectID) (io.ReadCloser, error) {
 	f, err := c.mirror.Objects.Open(id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errStale
+		return nil, fmt.Errorf("%w, or the object is lost: %w", errStale, err)
 	}
 	return f, err
 }

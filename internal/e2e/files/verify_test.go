@@ -56,6 +56,39 @@ func TestRepairReplacesADamagedFileInEveryRevision(t *testing.T) {
 	h.Expect(0, "verify")
 }
 
+// A file of a revision outlives the name of its object, so readers notice nothing. Views,
+// followers and buckets need the object.
+func TestVerifyFindsAMissingObjectAndRepairNamesItAgain(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t, "a", "b")
+	h.Month("a", "2026.09", "a9")
+	h.Month("b", "2026.09", "b9")
+	h.Settings.More = "views: [{name: v, manifests: [a, b]}]"
+	h.Configure()
+	h.Sync(0)
+	object := filepath.Join(h.Data, "objects", h.Published("b")["b.dat"][:2], h.Published("b")["b.dat"])
+	h.Must(os.RemoveAll(filepath.Dir(object)))
+	h.Month("a", "2026.10", "a10")
+	h.Contains("sync", h.Expect(1, "sync").Stderr, object, "file does not exist", "run `syncd verify --repair`")
+	h.Contains("bundle", h.Expect(1, "bundle", "export", h.Path("out.tar")).Stderr, object, "run `syncd verify --repair`")
+	h.Contains("verify", h.Expect(1, "verify").Stdout, "DAMAGED  b/b.dat", object, "1 damaged")
+	h.Downloads()
+	h.Contains("repair", h.Expect(0, "verify", "--repair").Stdout, "repaired  b/b.dat")
+	h.WantDownloads() // the file of the revision has the content
+	if !e2e.SameFile(h, object, h.InRevision("b/b.dat")) {
+		t.Error("the object is no link to the file of the revision")
+	}
+	h.Expect(0, "verify")
+	h.Sync(0)
+	h.Expect(0, "bundle", "export", h.Path("out.tar"))
+
+	h.Must(os.Remove(object))
+	h.Flip("b/b.dat")
+	h.Expect(0, "verify", "--repair")
+	h.WantDownloads("b.dat") // nothing on disk has the content any more
+	h.Expect(0, "verify")
+}
+
 func TestRepairWithoutAProviderExits1(t *testing.T) {
 	t.Parallel()
 	h := e2e.NewHost(t)

@@ -33,7 +33,8 @@ type Objects interface {
 // Config is what a Scrubber needs.
 type Config struct {
 	Objects Objects
-	Rate    *rate.Budget // of all reads
+	Missing func() []manifest.ObjectID // objects of served files that are not on disk
+	Rate    *rate.Budget               // of all reads
 	Save    func(store.Scrub) error
 	// Repair replaces a damaged object by a proven copy, and returns the name of a file
 	// that has this content. It returns the context's cause when that ends. isNew is false
@@ -117,6 +118,9 @@ func (s *Scrubber) Slice(ctx context.Context) (ended bool, err error) {
 				return false, err
 			}
 			if !found {
+				if err := s.repairMissing(ctx); err != nil {
+					return false, errors.Join(err, s.save())
+				}
 				s.change(end)
 				return true, s.save()
 			}
@@ -131,6 +135,21 @@ func (s *Scrubber) Slice(ctx context.Context) (ended bool, err error) {
 		return false, nil
 	}
 	return false, s.save()
+}
+
+// repairMissing repairs the objects that the directories should list, and do not.
+func (s *Scrubber) repairMissing(ctx context.Context) error {
+	for _, id := range s.cfg.Missing() {
+		file, err := s.cfg.Objects.Open(id)
+		if err == nil { // it came back meanwhile
+			file.Close()
+			continue
+		}
+		if err := s.repair(ctx, id, err); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // end ends a scrub. Damaged objects that it did not find were removed.
@@ -259,7 +278,7 @@ func (s *Scrubber) Retry(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		isGone := errors.Is(err, fs.ErrNotExist)
+		isGone := errors.Is(err, fs.ErrNotExist) && !slices.Contains(s.cfg.Missing(), left.Object) // no revision needs it any more
 		if damage != nil && !isGone {
 			_, err = s.cfg.Repair(ctx, left.Object, damage, false)
 		}

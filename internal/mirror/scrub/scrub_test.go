@@ -36,6 +36,7 @@ type disk struct {
 	repaired []manifest.ObjectID
 	refuse   error // of Repair
 	found    int   // new damage
+	missing  []manifest.ObjectID
 }
 
 func newDisk(t *testing.T) *disk {
@@ -81,7 +82,7 @@ func (d *disk) damage(id manifest.ObjectID) {
 
 func (d *disk) open() *Scrubber {
 	return New(Config{
-		Objects: d.mirror.Objects, Rate: d.rate,
+		Objects: d.mirror.Objects, Missing: func() []manifest.ObjectID { return d.missing }, Rate: d.rate,
 		Save: func(s store.Scrub) error { d.saved, d.saves = s, d.saves+1; return nil },
 		Read: func(n int64) { d.read += n },
 		Repair: func(_ context.Context, id manifest.ObjectID, damage error, isNew bool) (string, error) {
@@ -114,6 +115,28 @@ func (d *disk) finish(s *Scrubber) int {
 // random returns bytes that differ for each seed.
 func random(seed, size int) []byte {
 	return bytes.Repeat([]byte(fmt.Sprintf("%08d", seed)), size/8)
+}
+
+func TestAScrubHasMissingObjectsRepaired(t *testing.T) {
+	d := newDisk(t)
+	lost := manifest.ObjectID{1}
+	d.add(random(1, 8))
+	d.missing, d.refuse = []manifest.ObjectID{lost}, errors.New("no provider")
+	s := d.open()
+	d.must(s.Begin(t.Context()))
+	d.finish(s)
+	if p := d.saved; p.IsRunning() || p.Damaged != 1 || p.Repaired != 0 || len(p.Left) != 1 || p.Left[0].Object != lost {
+		t.Errorf("%+v", p)
+	}
+	d.must(s.Retry(t.Context()))
+	if p := d.saved; len(p.Left) != 1 {
+		t.Errorf("an object that is still missing counts as repaired: %+v", p)
+	}
+	d.refuse = nil
+	d.must(s.Retry(t.Context()))
+	if p := d.saved; len(p.Left) != 0 || p.Repaired != 1 || !slices.Equal(d.repaired, d.missing) {
+		t.Errorf("%+v, repaired %v", p, d.repaired)
+	}
 }
 
 func TestAScrubReadsEveryObjectAndHasDamagedOnesRepaired(t *testing.T) {

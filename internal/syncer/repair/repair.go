@@ -151,7 +151,10 @@ func (r *Repairer) refetch(ctx context.Context, d mirror.Damage) error {
 	if err := r.checkHeld(d); err != nil {
 		return err
 	}
-	file := manifest.File{Reference: d.File.Reference, Path: d.File.Path, Expected: d.File.Object.Digest()}
 	defer r.running.begin(d.File.Object)()
+	if restored, err := r.tree.Mirror.Restore(ctx, d.File.Object); restored || err != nil {
+		return err
+	}
+	file := manifest.File{Reference: d.File.Reference, Path: d.File.Path, Expected: d.File.Object.Digest()}
 	return r.downloads.Obtain(ctx, d.Manifest, file, d.File.Size, r.tree.Inventory.Add)
 }
