@@ -38,9 +38,10 @@ type Manifest struct {
 	Files map[string]FileReleases `json:"files,omitempty"` // of an entry with single files, by reference as configured
 	Polls int                     `json:"polls,omitempty"` // of single files: each poll asks about the next one
 
-	Generation int   `json:"generation,omitempty"`  // of a bucket, the last one that was followed
-	Epoch      int64 `json:"epoch,omitempty"`       // of that generation
-	EpochTaken int64 `json:"epoch_taken,omitempty"` // the last one of which something was served
+	Generation int    `json:"generation,omitempty"`  // of a bucket, the last one that was followed
+	Epoch      int64  `json:"epoch,omitempty"`       // of that generation
+	Count      string `json:"count,omitempty"`       // of that generation
+	EpochTaken int64  `json:"epoch_taken,omitempty"` // the last one of which something was served
 
 	Ring      string    `json:"ring,omitempty"`      // whose generation it is, "" for that of all
 	Offered   string    `json:"offered,omitempty"`   // the revision that it names

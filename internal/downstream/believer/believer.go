@@ -28,13 +28,13 @@ type Fetch func(ctx context.Context, version int) ([]byte, error)
 
 // Count is a counting of generations: a number is older than another one of the same count
 // only. A publisher counts what it writes into its bucket apart from what it serves and
-// exports.
+// exports. Of the texts that another host passes on, the generation says which count it has.
 type Count string
 
 // The counts of a publisher.
 const (
-	Serving Count = ""        // of `serve` and of bundles
-	Bucket  Count = "bucket/" // of a bucket; no ring has a slash in its name
+	Serving Count = ""                       // of `serve` and of bundles
+	Bucket  Count = bucket.CountBucket + "/" // of a bucket; no ring has a slash in its name
 )
 
 // CountOf is the count of a source.
@@ -43,6 +43,14 @@ func CountOf(isBucket bool) Count {
 		return Bucket
 	}
 	return Serving
+}
+
+// of is the count of a text that a source of the count c gives, and what it says of itself.
+func (c Count) of(says string) Count {
+	if says == bucket.CountBucket {
+		return Bucket
+	}
+	return c
 }
 
 // key is where the belief has a ring of the count.
@@ -180,8 +188,8 @@ func (b *Believer) checkOriginLocked(c bucket.Current) error {
 // before, and the time.
 func (b *Believer) judgeLocked(count Count, c bucket.Current) error {
 	s := b.next.statement
-	if isBehind, least := b.isBehindLocked(count, s.Generation); isBehind {
-		return rollback("it is signed, but older than %d, which was followed before", s.Generation, least)
+	if err := b.checkOrderLocked(count.of(c.Count), s.Generation); err != nil {
+		return err
 	}
 	if s.Generation != c.Generation || s.SHA256 != c.SHA256 {
 		return refusal.New(refusal.BadSignature, "%s names generation %d with sha256 %s, but the statement beside it is about generation %d with sha256 %s", bucket.CurrentName, c.Generation, c.SHA256, s.Generation, s.SHA256)
@@ -189,15 +197,28 @@ func (b *Believer) judgeLocked(count Count, c bucket.Current) error {
 	return checkExpiry(s.Expires, b.now())
 }
 
-// isBehindLocked is true for a number below those of all rings of the count that were seen, of
-// which least is the smallest.
-func (b *Believer) isBehindLocked(count Count, number int) (isBehind bool, least int) {
+// checkOrderLocked refuses a number below those of all rings of the count that were seen.
+func (b *Believer) checkOrderLocked(count Count, number int) error {
+	least := 0
 	for key, known := range b.belief.Rings {
 		if count.has(key) && (least == 0 || known.Number < least) {
 			least = known.Number
 		}
 	}
-	return number < least, least
+	if number < least {
+		return behind(count, number, least)
+	}
+	return nil
+}
+
+// behind refuses a number that is too low. A ring of serve can be shown less than before: nobody
+// attacks then, and nothing that is signed tells a follower so.
+func behind(count Count, number, least int) error {
+	err := rollback("it is signed, but older than %d, which was followed before", number, least)
+	if count == Serving {
+		err = fmt.Errorf("%w; or this host moved to a later ring, or its release was stopped (`syncd fleet` on the upstream): then it keeps what it has until its ring sees something newer", err)
+	}
+	return err
 }
 
 func rollback(why string, number int, more ...any) error {
@@ -232,9 +253,13 @@ func (b *Believer) Generation(count Count, g bucket.Generation) error {
 		}
 	}
 	s := b.next.statement
+	count = count.of(g.Count) // that of current.json is not signed
+	if err := b.checkOrderLocked(count, s.Generation); err != nil {
+		return err
+	}
 	switch known, found := b.belief.Rings[count.key(g.Ring)]; {
 	case found && s.Generation < known.Number:
-		return rollback("it is signed, but older than %d, which was followed before", s.Generation, known.Number)
+		return behind(count, s.Generation, known.Number)
 	case found && s.Generation == known.Number && s.SHA256 != known.SHA256:
 		return rollback("there were two signed texts with this number, and the other one was followed before", s.Generation)
 	case found && s.Generation == known.Number && s.Expires.Before(b.belief.Expires):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,17 +112,23 @@ func (w *world) offer(number int, ring string) (bucket.Current, bucket.Generatio
 		Number: number, Ring: ring, Publisher: "p", PublishedAt: start, Version: "test",
 		Manifests: []bucket.Manifest{{Name: "data", Release: "2026.09", Revision: "0123456789ab", Files: 1, RecordSHA256: manifest.ObjectID{1}}},
 	}
+	return w.name(g), g
+}
+
+// name is the current.json that names a generation, which all keys signed.
+func (w *world) name(g bucket.Generation) bucket.Current {
+	w.Helper()
 	newest := w.chain.Newest()
 	c := bucket.Current{
-		Generation: number, SHA256: sha256.Sum256(g.Text()), Publisher: "p", PublishedAt: w.now,
+		Generation: g.Number, SHA256: sha256.Sum256(g.Text()), Publisher: "p", PublishedAt: w.now,
 		Trust: bucket.TrustText{Version: newest.Version, SHA256: sha256.Sum256(newest.Bytes())},
 	}
-	text, err := trust.Statement{Origin: newest.Origin, Generation: number, SHA256: c.SHA256, Issued: w.now, Expires: w.now.Add(48 * time.Hour)}.Sign(w.keys...)
+	text, err := trust.Statement{Origin: newest.Origin, Generation: g.Number, SHA256: c.SHA256, Issued: w.now, Expires: w.now.Add(48 * time.Hour)}.Sign(w.keys...)
 	if err != nil {
 		w.Fatal(err)
 	}
 	c.Statement = string(text)
-	return c, g
+	return c
 }
 
 // sees judges what an upstream offers.
@@ -206,6 +213,54 @@ func TestABucketIsCountedForItself(t *testing.T) {
 	w.restart(w.chain)
 	w.refuses(refusal.UpstreamRollback, first, firstText)
 	w.believes(second, secondText)
+}
+
+// A host that was moved to a later ring is shown an older generation. It keeps what it has, and
+// says that this need not be an attack. A bucket has no rings.
+func TestALaterRingIsNamedAsACause(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	rest, restText := w.offer(470_262, "rest")
+	w.believes(w.offer(470_263, "canary"))
+	if err := w.sees(rest, restText); err == nil || !strings.Contains(err.Error(), "moved to a later ring") {
+		t.Errorf("%v", err)
+	}
+	w.count = believer.Bucket
+	first, firstText := w.offer(11, "")
+	w.believes(w.offer(12, ""))
+	if err := w.sees(first, firstText); err == nil || strings.Contains(err.Error(), "ring") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A host that follows a bucket passes its texts on, by serve and in bundles. They say of
+// themselves that they are of a bucket; what is not signed of that changes nothing.
+func TestABucketThatIsPassedOn(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	offer := func(number int) (bucket.Current, bucket.Generation) {
+		_, g := w.offer(number, "")
+		g.Count = bucket.CountBucket
+		c := w.name(g)
+		c.Count = g.Count
+		return c, g
+	}
+	first, firstText := offer(11)
+	second, secondText := offer(12)
+	served, servedText := w.offer(470_262, "")
+	later, laterText := w.offer(470_263, "")
+	w.believes(second, secondText)
+	w.believes(later, laterText)
+	w.believes(second, secondText)
+	w.restart(w.chain)
+	third, thirdText := offer(13)
+	w.believes(third, thirdText)
+	lies := served
+	lies.Count = bucket.CountBucket
+	w.refuses(refusal.UpstreamRollback, served, servedText)
+	w.refuses(refusal.UpstreamRollback, lies, servedText)
+	w.refuses(refusal.UpstreamRollback, first, firstText)
+	w.count = believer.Bucket
+	w.refuses(refusal.UpstreamRollback, first, firstText)
+	w.believes(third, thirdText)
 }
 
 func TestWhatWasBelievedExpires(t *testing.T) {

@@ -17,6 +17,7 @@ type Current struct {
 	SHA256      manifest.ObjectID `json:"sha256"`          // of the generation's text
 	Fence       int64             `json:"fence"`           // of the writer's lease; 0 without election
 	Epoch       int64             `json:"epoch,omitempty"` // of the generation
+	Count       string            `json:"count,omitempty"` // of the generation; not signed
 	Publisher   string            `json:"publisher"`       // the host that wrote this text
 	PublishedAt time.Time         `json:"published_at"`
 

@@ -24,7 +24,8 @@ type Generation struct {
 	Previous    int        `json:"previous"` // that current.json named before; 0 for none
 	Fence       int64      `json:"fence"`
 	Epoch       int64      `json:"epoch,omitempty"`
-	Ring        string     `json:"ring,omitempty"` // of serve, whose followers see it; "" for all
+	Ring        string     `json:"ring,omitempty"`  // of serve, whose followers see it; "" for all
+	Count       string     `json:"count,omitempty"` // CountBucket for one of a bucket; "" of earlier publishers and of serve
 	Publisher   string     `json:"publisher"`
 	PublishedAt time.Time  `json:"published_at"`
 	Version     string     `json:"version"`   // of syncd
@@ -34,6 +35,9 @@ type Generation struct {
 	// nothing of it.
 	Destruction Orders `json:"destruction,omitempty"`
 }
+
+// CountBucket is the Count of a bucket: its publisher counts what it serves and exports apart.
+const CountBucket = "bucket"
 
 // Orders are what followers must destroy, by manifest.
 type Orders map[string]destruction.Order
@@ -135,6 +139,9 @@ func (g Generation) check(number int) error {
 	}
 	if g.Number != number || g.Previous < 0 || g.Previous >= g.Number || g.Fence < 0 {
 		return fmt.Errorf("generation %d after %d with fence %d", g.Number, g.Previous, g.Fence)
+	}
+	if g.Count != "" && g.Count != CountBucket {
+		return fmt.Errorf("unknown count %.40q", g.Count)
 	}
 	if err := cmp.Or(checkEpoch(g.Epoch), checkLine("publisher", g.Publisher), checkLine("version", g.Version), checkLine("ring", g.Ring), checkTime("published_at", g.PublishedAt)); err != nil {
 		return err

@@ -150,7 +150,7 @@ func (p *Publisher) writeGeneration(ctx context.Context, at state, n next, begin
 	}
 	past := p.past.Load()
 	g = bucket.Generation{
-		Previous: at.Generation, Fence: p.fenceFor(at), Epoch: max(at.epoch(), past.Epoch), Publisher: p.identity.Name(),
+		Previous: at.Generation, Fence: p.fenceFor(at), Epoch: max(at.epoch(), past.Epoch), Count: bucket.CountBucket, Publisher: p.identity.Name(),
 		PublishedAt: time.Now().UTC().Truncate(time.Second), Version: p.cfg.Version, Manifests: n.manifests, Destruction: n.destruction,
 	}
 	if beginsEpoch {
@@ -234,7 +234,7 @@ func (p *Publisher) writeCurrent(ctx context.Context, at state, to generationID,
 		c = objectstore.Condition{Absent: true}
 	}
 	current := bucket.Current{
-		Generation: to.number, SHA256: to.sum, Fence: p.fenceFor(at), Epoch: epoch, Publisher: p.identity.Name(), PublishedAt: time.Now().UTC(),
+		Generation: to.number, SHA256: to.sum, Fence: p.fenceFor(at), Epoch: epoch, Count: bucket.CountBucket, Publisher: p.identity.Name(), PublishedAt: time.Now().UTC(),
 	}
 	if err := p.sign(ctx, at, &current); err != nil {
 		return err

@@ -46,6 +46,7 @@ type offer struct {
 	generation int
 	ring       string
 	epoch      int64
+	count      string
 	isOld      bool // the generation is older than one that was followed
 	isForced   bool // its publisher's operator took the bucket back since this host served something of it
 	isKeptOut  bool // the ring of this host does not see yet, or no more, what this host serves
@@ -92,7 +93,7 @@ func (k *bucketKind) release(ctx context.Context) (manifest.Release, error) {
 		return found, nil
 	}
 	k.offer.isKeptOut = k.goesBackInRing()
-	saved.Generation, saved.Epoch, saved.Ring = k.offer.generation, k.offer.epoch, k.offer.ring
+	saved.Generation, saved.Epoch, saved.Count, saved.Ring = k.offer.generation, k.offer.epoch, k.offer.count, k.offer.ring
 	if k.offer.isKeptOut {
 		k.answer.News = false
 		return k.Served.Release, nil
@@ -147,7 +148,7 @@ func (k *bucketKind) look(ctx context.Context) error {
 	if !found {
 		return fmt.Errorf("generation %d of the publisher %w %s: check the name, and what the publisher mirrors", generation.Number, errNotOffered, k.Target.Name)
 	}
-	k.offer = offer{Manifest: m, generation: generation.Number, ring: generation.Ring, epoch: generation.Epoch}
+	k.offer = offer{Manifest: m, generation: generation.Number, ring: generation.Ring, epoch: generation.Epoch, count: generation.Count}
 	if saved := &k.answer.Saved; !k.followed() { // it followed something else
 		saved.EpochTaken = generation.Epoch
 	} else {
@@ -165,10 +166,11 @@ func (k *bucketKind) noteOrder(g bucket.Generation) {
 }
 
 // isOlder is true for a generation before the one that was followed last. Those of different
-// rings have no order.
+// rings have no order, nor have those that a host passes on from a bucket and from elsewhere.
 func (k *bucketKind) isOlder(g bucket.Generation) bool {
 	saved := k.answer.Saved
-	return k.followed() && g.Ring == saved.Ring && cmp.Or(cmp.Compare(g.Epoch, saved.Epoch), cmp.Compare(g.Number, saved.Generation)) < 0
+	isCounted := g.Ring == saved.Ring && (g.Count == saved.Count || !k.cfg.Bucket.IsHost())
+	return k.followed() && isCounted && cmp.Or(cmp.Compare(g.Epoch, saved.Epoch), cmp.Compare(g.Number, saved.Generation)) < 0
 }
 
 // followed is true if what is saved is of this mirror.
