@@ -56,16 +56,26 @@ type Config struct {
 	writable bool // others than its owner can write the file
 }
 
-// keyFile is a file with a private key or a signing secret that the configuration names.
+// keyFile is a file with a private key, a signing secret or, if it is public, the keys that are
+// believed, which the configuration names.
 type keyFile struct {
-	place document.Place
-	path  string
+	place    document.Place
+	path     string
+	isPublic bool
 }
 
-// isExposed is true when others than the file's owner can read or change it.
-func (k keyFile) isExposed() bool {
+// exposed says what others than the file's owner can do that they must not, and what helps; ""
+// for nothing.
+func (k keyFile) exposed() (problem, next string) {
 	info, err := os.Stat(k.path)
-	return err == nil && fsops.PermOf(info)&0o066 != 0
+	switch {
+	case err != nil:
+	case k.isPublic && fsops.PermOf(info)&0o022 != 0:
+		return "names a file that its group or others can change: they would choose whose data is believed", "chmod go-w that file"
+	case !k.isPublic && fsops.PermOf(info)&0o066 != 0:
+		return "names a secret that its group or others can read or change", "chmod 600 that file"
+	}
+	return "", ""
 }
 
 // Scrub says when all objects are re-read.
@@ -273,9 +283,8 @@ func (c *Config) Warnings() []string {
 			"chmod 600 the file, or use customer_id_file").Error())
 	}
 	for _, k := range c.keys {
-		if k.isExposed() {
-			lines = append(lines, k.place.Error(c.Path, "names a secret that its group or others can read or change",
-				"chmod 600 that file").Error())
+		if problem, next := k.exposed(); problem != "" {
+			lines = append(lines, k.place.Error(c.Path, problem, next).Error())
 		}
 	}
 	for _, p := range c.unsigned {

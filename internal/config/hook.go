@@ -155,7 +155,7 @@ func (d *decoder) hook(h *Hook, path string, n *document.Node, c *Config) {
 	checkReceiver(d.Decoder, h, path)
 	if secret != "" {
 		h.secret = giving(secret, d.Place(path+".secret_file"))
-		d.keys = append(d.keys, keyFile{d.Place(path + ".secret_file"), secret})
+		d.keys = append(d.keys, keyFile{place: d.Place(path + ".secret_file"), path: secret})
 	}
 	d.checkWebhook(h, path, c.Source)
 }

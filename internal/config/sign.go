@@ -51,7 +51,10 @@ func (d *decoder) checkSign(c *Config) {
 		d.Fail("sign.trust_file", "is missing", "name the file that `syncd trust init` wrote: followers need its versions")
 	}
 	if d.IsSet("sign.key_file") {
-		d.keys = append(d.keys, keyFile{d.Place("sign.key_file"), s.KeyFile})
+		d.keys = append(d.keys, keyFile{place: d.Place("sign.key_file"), path: s.KeyFile})
+	}
+	if s.TrustFile != "" {
+		d.keys = append(d.keys, keyFile{d.Place("sign.trust_file"), s.TrustFile, true})
 	}
 }
 

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,5 +52,20 @@ func TestTheSigningKeyMayBeACredential(t *testing.T) {
 	_, err = c.Signer()
 	if err == nil || !strings.Contains(err.Error(), "sign.trust_file: /t cannot be read") {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestATrustFileThatOthersCanChangeIsWarnedAbout(t *testing.T) {
+	dir := t.TempDir()
+	path, file := filepath.Join(dir, "syncd.yaml"), filepath.Join(dir, "trust")
+	text := strings.Replace(minimal, "data_dir", "  trust_file: trust\ndata_dir", 1) + "sign: {trust_file: trust}\n"
+	for mode, want := range map[fs.FileMode]int{0o644: 0, 0o600: 0, 0o664: 2, 0o646: 2} {
+		must(t, errors.Join(os.WriteFile(path, []byte(text), 0o600), os.WriteFile(file, nil, 0o600), os.Chmod(file, mode)))
+		c, err := Load(path, Environment{})
+		must(t, err)
+		got := c.Warnings()
+		if len(got) != want || want > 0 && (!strings.Contains(got[0], "source.trust_file: names a file that its group or others can change") || !strings.Contains(got[1], "sign.trust_file: ")) {
+			t.Errorf("mode %o: %q", mode, got)
+		}
 	}
 }

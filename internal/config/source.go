@@ -116,6 +116,9 @@ func (r *Retry) table() document.Table {
 
 // checkSource checks how the values of source relate.
 func (d *decoder) checkSource(s *Source) {
+	if s.TrustFile != "" {
+		d.keys = append(d.keys, keyFile{d.Place("source.trust_file"), s.TrustFile, true})
+	}
 	env := d.env
 	s.Credential.env = &env
 	d.checkCredential("source", &s.Credential)
@@ -200,7 +203,7 @@ func (d *decoder) checkPair(parent, cert, key string) {
 		d.Fail(parent+".client_key", "its certificate is missing", "set client_cert, too")
 	}
 	if key != "" && d.IsSet(parent+".client_key") {
-		d.keys = append(d.keys, keyFile{d.Place(parent + ".client_key"), key})
+		d.keys = append(d.keys, keyFile{place: d.Place(parent + ".client_key"), path: key})
 	}
 }
 
