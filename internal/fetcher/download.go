@@ -38,7 +38,7 @@ func (d *download) run(ctx context.Context) (verify.Proven, error) {
 		return verify.Proven{}, err
 	}
 	isDurable, err := d.partial.finish()
-	return verify.Proven{Name: d.partial.name, Object: object, Durable: isDurable}, err
+	return verify.Proven{Name: d.partial.name, Object: object, Durable: isDurable, IsNew: !d.partial.hasOldBytes}, err
 }
 
 // prove transfers the file until it has the expected digest.

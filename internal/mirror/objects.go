@@ -121,6 +121,7 @@ func (o *Objects) AdoptEach(files []verify.Proven) []error {
 	defer o.grants.Hold()()
 	errs := make([]error, len(files))
 	var names []string
+	sync := o.disk.SyncNewFiles
 	for _, f := range files {
 		given, err := o.grants.Give(o.partial, f.Name)
 		if err != nil {
@@ -129,8 +130,11 @@ func (o *Objects) AdoptEach(files []verify.Proven) []error {
 		if given || !f.Durable {
 			names = append(names, f.Name)
 		}
+		if !f.IsNew {
+			sync = o.disk.SyncFiles
+		}
 	}
-	if err := o.disk.SyncFiles(o.partial, names); err != nil {
+	if err := sync(o.partial, names); err != nil {
 		for _, name := range names { // a second fsync may report success for bytes that were lost
 			err = errors.Join(err, o.partial.RemoveAll(name))
 		}

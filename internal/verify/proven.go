@@ -12,4 +12,7 @@ type Proven struct {
 	// final name; syncing many small files together is cheaper. The present name is
 	// not durable in either case.
 	Durable bool
+	// IsNew is true when each byte was written since the folder was opened. The kernel tells
+	// the folder's descriptor of bytes that the disk refused since then.
+	IsNew bool
 }

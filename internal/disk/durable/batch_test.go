@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"syncd/internal/disk/fsops"
 )
 
 func TestSyncFilesSyncsFewAndManyFiles(t *testing.T) {
@@ -115,6 +113,7 @@ func TestSyncFilesReportsBytesThatTheDiskRefusedAfterAnotherSyncfs(t *testing.T)
 	other, err := os.Open(mounted)
 	must(t, err)
 	defer other.Close()
+	before := open(t, mounted)
 	var names []string
 	for i := range minSyncfs {
 		names = append(names, fmt.Sprint(i))
@@ -123,10 +122,14 @@ func TestSyncFilesReportsBytesThatTheDiskRefusedAfterAnotherSyncfs(t *testing.T)
 	if err := unix.Syncfs(int(other.Fd())); err == nil {
 		t.Fatal("the other syncfs reported no error: the disk did not fail")
 	}
-	dir, err := fsops.OpenDir(mounted)
-	must(t, err)
-	defer dir.Close()
-	if err := new(Disk).SyncFiles(dir, names); err == nil {
+	disk := new(Disk)
+	if err := disk.SyncNewFiles(before, names); err == nil {
+		t.Error("SyncNewFiles returned nil for files that the disk refused")
+	}
+	if err := disk.SyncNewFiles(before, names); err == nil {
+		t.Error("SyncNewFiles returned nil for files of another batch that the disk refused")
+	}
+	if err := new(Disk).SyncFiles(open(t, mounted), names); err == nil {
 		t.Error("SyncFiles returned nil for files that the disk refused")
 	}
 }

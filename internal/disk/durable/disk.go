@@ -19,6 +19,9 @@ type Disk struct {
 	Warn func(message string)
 
 	warned sync.Once
+
+	syncing sync.Mutex // held by a syncfs; guards refused
+	refused bool       // a syncfs has failed
 }
 
 // SyncFile makes the bytes and permissions of a file durable. After an error the

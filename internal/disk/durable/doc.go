@@ -14,7 +14,9 @@
 //
 //   - From 256 files on, one syncfs makes them durable, on ext4, xfs, btrfs and tmpfs
 //     with Linux 5.8 or later. It also waits for the bytes of other processes, so it is
-//     used only while less than 256 KiB for each file wait for the disk. Each file is
-//     then checked for a write error, because the file system reports one only once.
+//     used only while less than 256 KiB for each file wait for the disk. The kernel tells
+//     each descriptor of a failed write on its file system once. So files that were
+//     written since their directory was opened need no check. Others, and all after a
+//     failure, are each asked for a write error.
 //   - Otherwise each file is fsynced, 16 at once.
 package durable
