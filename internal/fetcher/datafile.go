@@ -2,6 +2,7 @@ package fetcher
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"sync/atomic"
@@ -20,7 +21,8 @@ const writeBackEvery = 8 << 20
 // fsync can report success for them, so such a file must not be used again.
 // Safe for concurrent use.
 type dataFile struct {
-	file      *os.File
+	created   *fsops.NewFile   // a new file that stays in the page cache; nil for another one
+	file      *os.File         // nil if created is not, see open
 	past      *directio.Writer // past the page cache; nil to keep the file in it
 	hasFailed atomic.Bool
 }
@@ -31,6 +33,14 @@ func (p *partial) newDataFile(file *os.File) *dataFile {
 		f.past = directio.NewWriter(file, func() (*os.File, error) { return p.dir.OpenToWrite(p.name, directio.Flag) })
 	}
 	return f
+}
+
+// open returns the file for what a new one seldom needs.
+func (f *dataFile) open() *os.File {
+	if f.created != nil {
+		return f.created.OS()
+	}
+	return f.file
 }
 
 // track returns err, and remembers that the disk failed if it is not nil.
@@ -49,7 +59,7 @@ func (f *dataFile) writeAt(b []byte, at int64) error {
 	}
 	to := at + int64(len(b))
 	if end := to / writeBackEvery * writeBackEvery; end > at {
-		fsops.StartWriteBack(f.file, end-writeBackEvery, writeBackEvery)
+		fsops.StartWriteBack(f.open(), end-writeBackEvery, writeBackEvery)
 		if before := end - 2*writeBackEvery; f.past != nil && before >= 0 {
 			directio.Drop(f.file, before, writeBackEvery) // mostly on the disk by now
 		}
@@ -66,8 +76,12 @@ func (f *dataFile) write(b []byte, at int64) error {
 		_, err := f.past.WriteAt(b, at)
 		return err
 	}
+	to := io.WriterAt(f.file)
+	if f.created != nil {
+		to = f.created
+	}
 	for part := range slices.Chunk(b, maxCachedWrite) {
-		if _, err := f.file.WriteAt(part, at); err != nil {
+		if _, err := to.WriteAt(part, at); err != nil {
 			return err
 		}
 		at += int64(len(part))
@@ -80,7 +94,7 @@ func (f *dataFile) ReadAt(b []byte, at int64) (n int, err error) {
 	if f.past != nil {
 		n, err = directio.ReadAt(f.file, b, at)
 	} else {
-		n, err = f.file.ReadAt(b, at)
+		n, err = f.open().ReadAt(b, at)
 	}
 	if err != nil {
 		err = f.track(fmt.Errorf("read back an unfinished download: %w", err))
@@ -89,13 +103,18 @@ func (f *dataFile) ReadAt(b []byte, at int64) (n int, err error) {
 }
 
 // truncate cuts the file off at a size.
-func (f *dataFile) truncate(size int64) error { return f.track(fsops.Truncate(f.file, size)) }
+func (f *dataFile) truncate(size int64) error { return f.track(fsops.Truncate(f.open(), size)) }
 
-func (f *dataFile) makeReadOnly() error { return f.track(fsops.Fchmod(f.file, finalPerm)) }
+func (f *dataFile) makeReadOnly() error {
+	if f.created != nil && f.created.HasPerm(finalPerm) {
+		return nil
+	}
+	return f.track(fsops.Fchmod(f.open(), finalPerm))
+}
 
 // sync makes the bytes durable.
 func (f *dataFile) sync() error {
-	err := f.track(durable.SyncFile(f.file))
+	err := f.track(durable.SyncFile(f.open()))
 	f.drop()
 	return err
 }
@@ -110,6 +129,10 @@ func (f *dataFile) drop() {
 func (f *dataFile) close() {
 	if f.past != nil {
 		f.past.Close()
+		return
+	}
+	if f.created != nil {
+		f.created.Close()
 		return
 	}
 	f.file.Close()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"syscall"
 
+	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
 )
@@ -22,7 +23,8 @@ func (f *Fetcher) openPartial(ctx context.Context, expected manifest.Digest, isS
 	p := &partial{dir: f.dir, name: Name(expected), algorithm: expected.Algorithm, buffers: f.buffers, keepCache: f.keepCache || isSmall}
 	file, err := f.create(ctx, p)
 	if err == nil {
-		p.create(file)
+		p.file = file
+		p.reset()
 		return p, nil
 	}
 	if !errors.Is(err, os.ErrExist) {
@@ -43,30 +45,32 @@ func (f *Fetcher) openPartial(ctx context.Context, expected manifest.Digest, isS
 const maxCreating = 4
 
 // create creates the file of p. With its final permissions, finish need not change them:
-// its descriptor may write all the same. Direct writes need a second descriptor.
-func (f *Fetcher) create(ctx context.Context, p *partial) (*os.File, error) {
+// its descriptor may write all the same. Direct writes need a second descriptor. It does not
+// look for a leftover validator, which would cost each small file a system call: bytes that it
+// describes do not exist.
+func (f *Fetcher) create(ctx context.Context, p *partial) (*dataFile, error) {
 	if err := f.creating.Acquire(ctx, 1); err != nil {
 		return nil, context.Cause(ctx)
 	}
 	defer f.creating.Release(1)
-	perm := os.FileMode(finalPerm)
-	if !p.keepCache {
-		perm = 0o600
+	if p.keepCache {
+		file, err := fsops.Create(f.dir, p.name, finalPerm)
+		if err != nil {
+			return nil, err
+		}
+		return &dataFile{created: file}, nil
 	}
-	return f.dir.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+	file, err := f.dir.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return p.newDataFile(file), nil
 }
 
 // isShortage returns whether file descriptors or memory ran out. The file itself can
 // still be used.
 func isShortage(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
-}
-
-// create starts with an empty file. It does not look for a leftover validator, which
-// would cost each small file a system call: bytes that it describes do not exist.
-func (p *partial) create(file *os.File) {
-	p.file = p.newDataFile(file)
-	p.reset()
 }
 
 // reopen continues the file, or creates it.
@@ -112,7 +116,7 @@ func (p *partial) resume(ctx context.Context) (err error) {
 	if p.validator, err = readValidator(p.dir, p.name+validatorSuffix); err != nil {
 		return err
 	}
-	info, err := p.file.file.Stat()
+	info, err := p.file.open().Stat()
 	if err != nil {
 		return err
 	}

@@ -35,9 +35,11 @@ func CheckWritable(path string) error { return unix.Access(path, unix.W_OK) }
 // CheckName is nil for a name that means the file of this name and no other one.
 func CheckName(string) error { return nil }
 
-func hasPerm(f *os.File, perm fs.FileMode) bool {
+func hasPerm(f *os.File, perm fs.FileMode) bool { return descriptorHasPerm(int(f.Fd()), perm) }
+
+func descriptorHasPerm(fd int, perm fs.FileMode) bool {
 	var st unix.Stat_t
-	return unix.Fstat(int(f.Fd()), &st) == nil && st.Mode&^unix.S_IFMT == permBits(perm)
+	return unix.Fstat(fd, &st) == nil && st.Mode&^unix.S_IFMT == permBits(perm)
 }
 
 func hasGroup(f *os.File, gid int) bool {
