@@ -24,11 +24,11 @@ type kept struct {
 	number      int // the present generation
 	generations map[int]bool
 	records     map[string]bool
-	objects     map[uint64]struct{} // beginnings of their digests: two that are equal keep garbage
+	objects     map[uint64]struct{} // and packs; beginnings of their digests: two that are equal keep garbage
 	unsigned    error               // why something stays that the present generation says was destroyed; nil for nothing
 
 	stands           generationID         // the present generation
-	destroyed        map[uint64]time.Time // when a publisher destroyed an object; those in use stay
+	destroyed        map[uint64]time.Time // when a publisher destroyed an object or a pack; those in use stay
 	destroyedRecords map[string]time.Time // by name
 }
 
@@ -127,7 +127,7 @@ type collection struct {
 }
 
 func (c *collection) run(ctx context.Context) (err error) {
-	for _, folder := range []string{bucket.Objects, bucket.Records, bucket.Generations, bucket.Probes} {
+	for _, folder := range []string{bucket.Objects, bucket.Packs, bucket.Records, bucket.Generations, bucket.Probes} {
 		for last, isMore := "", true; isMore; {
 			var candidates []string
 			if candidates, last, err = c.candidates(ctx, folder, last); err != nil {
@@ -264,6 +264,9 @@ func (c *collection) keep(ctx context.Context, present, g bucket.Generation) err
 		for _, f := range record.Files {
 			c.objects[shortOf(f.Object)] = struct{}{}
 		}
+		for _, p := range bucket.PacksOf(record.Files) {
+			c.objects[shortOf(p.ID)] = struct{}{}
+		}
 		if err := c.check(g); err != nil {
 			return err
 		}
@@ -282,7 +285,7 @@ func shortOf(id manifest.ObjectID) uint64 { return binary.BigEndian.Uint64(id[:8
 
 // names is true for what is in use, and for what is not the mirror's.
 func (k kept) names(name string) bool {
-	if id, ok := bucket.ParseObjectName(name); ok {
+	if id, ok := contentsIn(name); ok {
 		_, isKept := k.objects[shortOf(id)]
 		return isKept
 	}
@@ -293,6 +296,15 @@ func (k kept) names(name string) bool {
 		return k.records[name]
 	}
 	return !bucket.IsProbeName(name)
+}
+
+// contentsIn is the digest in the name of an object or a pack.
+func contentsIn(name string) (manifest.ObjectID, bool) {
+	id, ok := bucket.ParseObjectName(name)
+	if !ok {
+		id, ok = bucket.ParsePackName(name)
+	}
+	return id, ok
 }
 
 // candidates lists what is not in use and seems to be old, after a name. last is where the

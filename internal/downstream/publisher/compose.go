@@ -117,6 +117,7 @@ func isOrdered(own mirror.Record, theirs bucket.Manifest) bool {
 // record of the same revision says as much, that one stays.
 func manifestIn(present bucket.Generation, r mirror.Record) (bucket.Manifest, error) {
 	own := bucket.EntryOf(r)
+	own.Packs = len(bucket.PacksOf(r.Files))
 	theirs, there := present.Manifest(r.Manifest)
 	if there && theirs.Record() == own.Record() && !theirs.RecordSHA256.IsZero() && (theirs.Described || !own.Described) {
 		own.Described, own.RecordSHA256 = theirs.Described, theirs.RecordSHA256

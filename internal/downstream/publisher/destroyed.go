@@ -7,6 +7,7 @@ import (
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/objectstore"
+	"syncd/internal/manifest"
 )
 
 // A generation says which revisions a publisher destroyed. From then on, each publisher's
@@ -61,18 +62,26 @@ func (c *collection) noteDestroyed(ctx context.Context, present bucket.Generatio
 		return nil
 	}
 	for _, f := range record.Files {
-		if id := shortOf(f.Object); at.After(c.destroyed[id]) {
-			c.destroyed[id] = at
-		}
+		c.noteGone(f.Object, at)
+	}
+	for _, p := range bucket.PacksOf(record.Files) {
+		c.noteGone(p.ID, at)
 	}
 	return errors.Join(err, c.check(present))
 }
 
-// isDestroyed is true for an object or a record that was written before it was destroyed.
+// noteGone notes an object or a pack of a destroyed revision.
+func (c *collection) noteGone(id manifest.ObjectID, at time.Time) {
+	if short := shortOf(id); at.After(c.destroyed[short]) {
+		c.destroyed[short] = at
+	}
+}
+
+// isDestroyed is true for an object, a pack or a record that was written before it was destroyed.
 // One that a publisher wrote later is in use again.
 func (c *collection) isDestroyed(name string, written time.Time) bool {
 	at, found := c.destroyedRecords[name]
-	if id, isObject := bucket.ParseObjectName(name); isObject {
+	if id, isContents := contentsIn(name); isContents {
 		at, found = c.destroyed[shortOf(id)]
 	}
 	return found && c.server.MostAge(written) >= time.Since(at)

@@ -80,7 +80,7 @@ func whatWasDestroyedLeavesTheBucketAtOnce(t *testing.T, server *buckettest.Serv
 	mustPublish(t, p, Request{})
 	o.destroy(gone)
 	done := mustPublish(t, p, Request{})
-	if done.Result != report.Uploaded || done.Collected == nil || done.Collected.Objects != 2 || done.Collected.Texts != 1 {
+	if done.Result != report.Uploaded || done.Collected == nil || done.Collected.Objects != 2 || done.Collected.Texts != 2 {
 		t.Errorf("%+v, collected %+v", done, done.Collected)
 	}
 	if left := inBucket(t, server, "secret of September"); left != nil {
@@ -91,6 +91,9 @@ func whatWasDestroyedLeavesTheBucketAtOnce(t *testing.T, server *buckettest.Serv
 	}
 	if isInBucket(t, server, recordName(gone)) {
 		t.Error("its record is still there")
+	}
+	if isInBucket(t, server, bucket.PacksOf(gone.Files)[0].Name()) {
+		t.Error("its pack is still there")
 	}
 	if inBucket(t, server, "earlier phone") == nil {
 		t.Error("another manifest lost a revision inside the grace period")

@@ -167,10 +167,10 @@ func TestGarbageIsDeletedAfterTheGracePeriod(t *testing.T) {
 		t.Fatalf("the grace period is not over: %+v", c)
 	}
 	age(t, server, 2*time.Hour)
-	if c := mustPublish(t, p, Request{Collect: true, DryRun: true}).Collected; c.Objects != 1 || c.Bytes != 3 || c.Texts != 2 {
+	if c := mustPublish(t, p, Request{Collect: true, DryRun: true}).Collected; c.Objects != 1 || c.Bytes != 3 || c.Texts != 3 {
 		t.Errorf("dry run: %+v", c)
 	}
-	if c := mustPublish(t, p, Request{Collect: true}).Collected; c.Objects != 1 || c.Bytes != 3 || c.Texts != 2 {
+	if c := mustPublish(t, p, Request{Collect: true}).Collected; c.Objects != 1 || c.Bytes != 3 || c.Texts != 3 {
 		t.Errorf("%+v", c)
 	}
 	if c := look(t, server); c.files["addr/a"] != "three" {

@@ -23,6 +23,7 @@ import (
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/bucket/buckettest"
 	"syncd/internal/downstream/objectstore"
+	"syncd/internal/downstream/pack"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
@@ -230,8 +231,28 @@ func look(t testing.TB, s *buckettest.Server) content {
 			}
 			c.files[m.Name+"/"+f.Path] = string(data)
 		}
+		lookIntoPacks(t, s, m, record)
 	}
 	return c
+}
+
+// lookIntoPacks requires that the packs of a manifest have its small contents.
+func lookIntoPacks(t testing.TB, s *buckettest.Server, m bucket.Manifest, r mirror.Record) {
+	t.Helper()
+	packs := bucket.PacksOf(r.Files)
+	if m.Packs != len(packs) {
+		t.Errorf("the generation says that %s has %d packs, and not %d", m.Name, m.Packs, len(packs))
+	}
+	for _, p := range packs {
+		contents, err := pack.Read(bytes.NewReader(file(t, s, p.Name())), p)
+		must(t, err)
+		for _, c := range p.Contents {
+			if sha256.Sum256(contents[:c.Size]) != c.ID {
+				t.Fatalf("%s has other bytes in its pack", c.ID)
+			}
+			contents = contents[c.Size:]
+		}
+	}
 }
 
 func file(t testing.TB, s *buckettest.Server, name string) []byte {

@@ -56,6 +56,8 @@ func (v *verification) mend(ctx context.Context, u *uploads, f *finding) error {
 			return errNotHere
 		}
 		return err
+	case !f.pack.IsZero():
+		return v.mendPack(ctx, u, f)
 	case f.manifest != nil:
 		return v.mendRecord(ctx, f)
 	case f.trust != nil:

@@ -42,6 +42,7 @@ func TestANewGenerationNamesNothingThatTheBucketLost(t *testing.T) {
 	for name, spoil := range map[string]func(){
 		"an object of a manifest with news":    func() { lose(t, server, objectOf("two")) },
 		"an object of a manifest without news": func() { lose(t, server, objectOf("three")) },
+		"a pack":                               func() { lose(t, server, bucket.PacksOf(phone.Files)[0].Name()) },
 		"a record":                             func() { lose(t, server, bucket.EntryOf(phone).Record()) },
 		"another text in the place of a record": func() {
 			server.Put("mirror/"+bucket.EntryOf(phone).Record(), []byte("{}"))

@@ -98,6 +98,9 @@ func (u *uploads) revision(ctx context.Context, r mirror.Record, m *bucket.Manif
 	if err := group.Wait(); err != nil || u.dryRun {
 		return err
 	}
+	if err := u.packs(ctx, r, named); err != nil {
+		return err
+	}
 	there, _ := at.generation.Manifest(r.Manifest)
 	if found && there.Record() == m.Record() && there.RecordSHA256 == m.RecordSHA256 {
 		return nil
@@ -110,7 +113,7 @@ func (u *uploads) revision(ctx context.Context, r mirror.Record, m *bucket.Manif
 	return u.store.writeRecord(ctx, text)
 }
 
-// objectsOf are the objects of a manifest that the present generation keeps in the bucket.
+// objectsOf are the objects and packs of a manifest that the present generation keeps in the bucket.
 // Objects of other manifests are looked for one by one. It is false if the record cannot
 // be read.
 func (u *uploads) objectsOf(ctx context.Context, at state, name string) (map[manifest.ObjectID]bool, bool) {
@@ -125,6 +128,11 @@ func (u *uploads) objectsOf(ctx context.Context, at state, name string) (map[man
 	}
 	for _, f := range theirs.Files {
 		named[f.Object] = true
+	}
+	if m.Packs > 0 {
+		for _, p := range bucket.PacksOf(theirs.Files) {
+			named[p.ID] = true
+		}
 	}
 	return named, true
 }

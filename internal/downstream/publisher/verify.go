@@ -38,8 +38,8 @@ type Verify struct {
 	Rate   *rate.Budget // of everything that is read; nil for no limit
 }
 
-// Verify looks for everything that the kept generations name: each text and each object, with
-// its size and its SHA-256. It needs no lease, and no publication waits for it, until it
+// Verify looks for everything that the kept generations name: each text, each pack, and each
+// object with its size and its SHA-256. It needs no lease, and no publication waits for it, until it
 // repairs something.
 func (p *Publisher) Verify(ctx context.Context, req Verify) (report.Upload, error) {
 	if err := p.store.CheckCredentials(); err != nil {
@@ -49,7 +49,7 @@ func (p *Publisher) Verify(ctx context.Context, req Verify) (report.Upload, erro
 		return report.Upload{}, context.Cause(ctx)
 	}
 	defer p.verifying.Release(1)
-	v := &verification{Publisher: p, req: req, records: map[string]*finding{}, objects: map[manifest.ObjectID]wanted{}, unasked: maxReadUnasked}
+	v := &verification{Publisher: p, req: req, records: map[string]*finding{}, objects: map[manifest.ObjectID]wanted{}, packs: map[manifest.ObjectID]int{}, unasked: maxReadUnasked}
 	done, err := v.run(ctx)
 	if err != nil {
 		done.Result, done.Error = report.UploadFailed, report.OneLine(err.Error())
@@ -78,6 +78,7 @@ type verification struct {
 	generations int
 	records     map[string]*finding // by name; a nil one is good
 	objects     map[manifest.ObjectID]wanted
+	packs       map[manifest.ObjectID]int // index of the first record that has it
 	sources     []source
 	bytes       int64 // of all objects
 
@@ -106,10 +107,11 @@ type source struct {
 type finding struct {
 	name      string // in the bucket
 	object    *object
-	manifest  *bucket.Manifest // whose record or object it is; nil for a generation
-	path      string           // of a file with the object
-	trust     []byte           // what a version of the trust text must be; nil for anything else
-	number    int              // of the newest generation that names it
+	pack      manifest.ObjectID // zero for something else
+	manifest  *bucket.Manifest  // whose record, object or pack it is; nil for a generation
+	path      string            // of a file with the object
+	trust     []byte            // what a version of the trust text must be; nil for anything else
+	number    int               // of the newest generation that names it
 	isMissing bool
 	err       error // the damage
 	unmended  error // why it was not repaired
@@ -138,6 +140,9 @@ func (v *verification) look(ctx context.Context) error {
 		return err
 	}
 	if err := v.checkObjects(ctx); err != nil {
+		return err
+	}
+	if err := v.checkPacks(ctx); err != nil {
 		return err
 	}
 	if err := v.dropOutdated(ctx); err != nil {
@@ -280,6 +285,11 @@ func (v *verification) readRecordOf(ctx context.Context, number int, m bucket.Ma
 		if _, isKnown := v.objects[f.Object]; !isKnown {
 			v.objects[f.Object] = wanted{f.Size, len(v.sources) - 1}
 			v.bytes += f.Size
+		}
+	}
+	if m.Packs > 0 {
+		for _, p := range bucket.PacksOf(r.Files) {
+			v.packs[p.ID] = len(v.sources) - 1
 		}
 	}
 	if len(v.objects) > maxVerifiedFiles {

@@ -30,6 +30,7 @@ func spoilt(t *testing.T, s *buckettest.Server, p *Publisher, phone mirror.Recor
 	return map[string]func(){
 		"a missing object":                func() { lose(t, s, objectOf("two")) },
 		"a missing large object":          func() { lose(t, s, objectOf(large("x", 40))) },
+		"a missing pack":                  func() { lose(t, s, bucket.PacksOf(phone.Files)[0].Name()) },
 		"a missing record":                func() { lose(t, s, bucket.EntryOf(phone).Record()) },
 		"a missing generation":            func() { lose(t, s, bucket.GenerationName(look(t, s).current.Generation)) },
 		"a missing current.json":          func() { lose(t, s, bucket.CurrentName) },
@@ -55,9 +56,9 @@ func TestVerificationFindsAndRepairsWhatABucketLost(t *testing.T) {
 	h := newHost(t)
 	p := newPublisher(t, server.Endpoint, h, nil)
 	h.serve("addr", "2026.10", map[string]string{"a.txt": "one", "b.txt": "two", "big": large("x", 40)})
-	phone := h.serve("phone", "2026.10", map[string]string{"p.txt": "three"})
+	phone := h.serve("phone", "2026.10", map[string]string{"p.txt": "three", "q.txt": "four"})
 	mustPublish(t, p, Request{})
-	if c := mustVerify(t, p, Verify{}); c.Left() != 0 || c.Objects != 4 || c.Records != 2 || c.Generations != 1 || c.BytesRead != 0 {
+	if c := mustVerify(t, p, Verify{}); c.Left() != 0 || c.Objects != 5 || c.Records != 2 || c.Generations != 1 || c.BytesRead != 0 {
 		t.Errorf("%+v", c)
 	}
 	if c := mustVerify(t, p, Verify{Read: true}); c.Left() != 0 || c.BytesRead != c.Bytes {
