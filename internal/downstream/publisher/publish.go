@@ -319,6 +319,9 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	if err := p.checkFence(ctx, at); err != nil {
 		return report.Upload{}, err
 	}
+	if err := p.followTrust(ctx, at.shown.Trust); err != nil {
+		return report.Upload{}, err
+	}
 	if req.mend != nil {
 		req.mend.rename(&at.generation)
 	}
@@ -345,8 +348,8 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 		return done, err
 	}
 	if !req.Force && at.shows(next) {
-		isTrustDue, err := p.isTrustDue(ctx, at.shown.Trust)
-		if err == nil && at.Generation != 0 && (at.Fence != p.fenceFor(at) || p.cfg.isDue(at.Statement, at.id()) || isTrustDue) && !req.DryRun {
+		isTrustDue := p.cfg.Signer != nil && p.trustText() != at.shown.Trust
+		if at.Generation != 0 && (at.Fence != p.fenceFor(at) || p.cfg.isDue(at.Statement, at.id()) || isTrustDue) && !req.DryRun {
 			err = p.writeCurrent(ctx, at, at.id(), at.epoch())
 		}
 		if err == nil && !req.DryRun {

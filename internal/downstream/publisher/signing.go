@@ -140,12 +140,11 @@ func (p *Publisher) sign(ctx context.Context, at state, current *bucket.Current)
 	if err != nil {
 		return err
 	}
-	trustText, err := p.trustText(ctx, at.shown.Trust)
-	if err == nil && trustText != at.shown.Trust {
-		err = p.writeTrust(ctx)
-	}
-	if err != nil {
-		return err
+	trustText := p.trustText()
+	if trustText != at.shown.Trust {
+		if err := p.writeTrust(ctx); err != nil {
+			return err
+		}
 	}
 	if s.Missing(statement) > 0 && s.IsBelieved(at.shown.Statement, now) {
 		current.Next = bucket.Next{Generation: current.Generation, SHA256: current.SHA256, Statement: statement}
@@ -155,37 +154,44 @@ func (p *Publisher) sign(ctx context.Context, at state, current *bucket.Current)
 	return nil
 }
 
-// trustText is the version of the trust text that current.json is to name. Another publisher
-// may have named a newer one: it stays if this host's own leads to it. Otherwise followers
-// with this host's trust file would find no way.
-func (p *Publisher) trustText(ctx context.Context, named bucket.TrustText) (bucket.TrustText, error) {
-	chain := p.cfg.Signer.Chain()
-	own := bucket.TrustText{Version: chain.Newest().Version, SHA256: sha256.Sum256(chain.Newest().Bytes())}
+// followTrust lets this host count signatures by the version of the trust text that
+// current.json names, as followers do. Another publisher may have named a newer one than
+// this host's file has. It counts if this host's own leads to it: otherwise followers with
+// this host's trust file would find no way.
+func (p *Publisher) followTrust(ctx context.Context, named bucket.TrustText) error {
+	s := p.cfg.Signer
+	if s == nil {
+		return nil
+	}
+	chain := slices.Clip(s.Chain())
+	if chain.Newest().Version >= named.Version {
+		return nil
+	}
 	for chain.Newest().Version < named.Version {
 		text, _, err := p.store.text(ctx, bucket.TrustName(chain.Newest().Version+1))
 		if err != nil && !errors.Is(err, objectstore.ErrNotThere) {
-			return own, err
+			return err
 		}
 		if err == nil {
 			chain, err = chain.AddText(text)
 		}
 		if err != nil {
-			return own, nil //nolint:nilerr // its own chain does not lead there
+			return nil //nolint:nilerr // its own chain does not lead there
 		}
 	}
-	if sha256.Sum256(chain.Newest().Bytes()) == named.SHA256 {
-		return named, nil
+	if sha256.Sum256(chain.Newest().Bytes()) != named.SHA256 {
+		return nil
 	}
-	return own, nil
+	if err := s.Follow(chain); err != nil {
+		return fmt.Errorf("%w, which another publisher has put into the bucket: copy its trust file to sign.trust_file, and name a key of that in sign.key_file", err)
+	}
+	return nil
 }
 
-// isTrustDue is true when current.json names another version of the trust text than it is to.
-func (p *Publisher) isTrustDue(ctx context.Context, named bucket.TrustText) (bool, error) {
-	if p.cfg.Signer == nil {
-		return false, nil
-	}
-	trust, err := p.trustText(ctx, named)
-	return trust != named, err
+// trustText is the version of the trust text that current.json is to name.
+func (p *Publisher) trustText() bucket.TrustText {
+	newest := p.cfg.Signer.Chain().Newest()
+	return bucket.TrustText{Version: newest.Version, SHA256: sha256.Sum256(newest.Bytes())}
 }
 
 // writeTrust writes the versions of this host's trust text.

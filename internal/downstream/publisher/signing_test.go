@@ -268,6 +268,36 @@ func TestANewTrustTextTravelsWithTheMirror(t *testing.T) {
 	}
 }
 
+// The operator of one publisher made the next version. The others count by it before they
+// have its file, and drop no signature that followers count.
+func TestAPublisherWithAnOlderTrustFileCountsByTheNewerOne(t *testing.T) {
+	server, old, files := start(t), newKeys(t, 2, "a", "b", "spare"), map[string]string{"a": "1"}
+	a, b, d := newHost(t), newHost(t), newHost(t)
+	p := newPublisher(t, server.Endpoint, a, old.signsWith(t, 0, time.Hour))
+	q := newPublisher(t, server.Endpoint, b, old.signsWith(t, 1, time.Hour))
+	added := newKeys(t, 1, "d")
+	next, err := old.chain.Next(trust.Change{Add: added.chain.Newest().Keys, Remove: old.chain.Newest().Keys[:1]})
+	must(t, err)
+	next, err = old.chain.SignedBy(next, old.private[1:]...)
+	must(t, err)
+	k := keys{private: added.private}
+	k.chain, err = old.chain.Add(next)
+	must(t, err)
+	r := newPublisher(t, server.Endpoint, d, k.signsWith(t, 0, time.Hour))
+	for _, h := range []*host{a, b, d} {
+		h.serve("addr", "2026.10", files)
+	}
+	mustPublish(t, r, Request{})
+	for range 2 { // the second time finds nothing to do
+		mustPublish(t, q, Request{})
+		k.wantBelieved(t, server, 1, "b d")
+	}
+	if _, err := p.Upload(t.Context(), Request{}); err == nil || !strings.Contains(err.Error(), "key a is not in the trust text of mirror.example.net (version 2), which another publisher has put into the bucket: copy its trust file") {
+		t.Errorf("a publisher without a key that counts: %v", err)
+	}
+	k.wantBelieved(t, server, 1, "b d")
+}
+
 func TestATrustTextWithoutAKeyIsPublishedAtOnce(t *testing.T) {
 	server, k, h := start(t), newKeys(t, 1, "a", "stolen"), newHost(t)
 	h.serve("addr", "2026.10", map[string]string{"a": "1"})

@@ -3,6 +3,7 @@ package trust
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
@@ -15,17 +16,17 @@ const MinValid = time.Minute
 
 // Signer signs the generations of a publisher with one key. Safe for concurrent use.
 type Signer struct {
-	key   *PrivateKey
-	chain Chain
-	valid time.Duration
+	key     *PrivateKey
+	inForce atomic.Pointer[Chain]
+	valid   time.Duration
 }
 
 // NewSigner returns a signer. The newest version of the chain must name the key, because
 // followers do not count others.
 func NewSigner(key *PrivateKey, chain Chain, valid time.Duration) (*Signer, error) {
-	newest := chain.Newest()
-	if _, found := newest.Key(key.public.text); !found {
-		return nil, fmt.Errorf("key %s is not in the trust text of %s (version %d): add it with `syncd trust add`", key.public.Name(), newest.Origin, newest.Version)
+	s := &Signer{key: key, valid: valid}
+	if err := s.Follow(chain); err != nil {
+		return nil, fmt.Errorf("%w: add it with `syncd trust add`", err)
 	}
 	if first := chain.Root().Version; first != 1 {
 		return nil, fmt.Errorf("the trust file of a publisher must begin with version 1, which followers may have, and not with %d", first)
@@ -33,11 +34,22 @@ func NewSigner(key *PrivateKey, chain Chain, valid time.Duration) (*Signer, erro
 	if valid < MinValid {
 		return nil, fmt.Errorf("statements would be valid for %s, at least %s is needed", valid, MinValid)
 	}
-	return &Signer{key, chain, valid}, nil
+	return s, nil
+}
+
+// Follow makes the signer count the keys of a chain that the one in force leads to: another
+// publisher's operator has made a newer version, and followers count by that.
+func (s *Signer) Follow(chain Chain) error {
+	newest := chain.Newest()
+	if _, found := newest.Key(s.key.public.text); !found {
+		return fmt.Errorf("key %s is not in the trust text of %s (version %d)", s.key.public.Name(), newest.Origin, newest.Version)
+	}
+	s.inForce.Store(&chain)
+	return nil
 }
 
 // Chain is the versions of the trust text, which followers need.
-func (s *Signer) Chain() Chain { return s.chain }
+func (s *Signer) Chain() Chain { return *s.inForce.Load() }
 
 // Valid is how long a statement holds.
 func (s *Signer) Valid() time.Duration { return s.valid }
@@ -47,22 +59,23 @@ func (s *Signer) Key() Key { return s.key.public }
 
 // Missing is how many more keys must sign a statement before followers believe it.
 func (s *Signer) Missing(statement string) int {
-	return max(0, s.chain.Newest().Threshold-len(s.chain.Newest().SignersOf([]byte(statement))))
+	newest := s.Chain().Newest()
+	return max(0, newest.Threshold-len(newest.SignersOf([]byte(statement))))
 }
 
 // SignersOf returns the keys that signed a statement about a generation; none for a
 // statement about another one.
 func (s *Signer) SignersOf(statement string, number int, sum manifest.ObjectID) []Key {
 	known, err := ParseStatement([]byte(statement))
-	if err != nil || known.Origin != s.chain.Newest().Origin || known.Generation != number || known.SHA256 != sum {
+	if err != nil || known.Origin != s.Chain().Newest().Origin || known.Generation != number || known.SHA256 != sum {
 		return nil
 	}
-	return s.chain.Newest().SignersOf([]byte(statement))
+	return s.Chain().Newest().SignersOf([]byte(statement))
 }
 
 // IsBelieved is true for a statement that followers believe at now.
 func (s *Signer) IsBelieved(statement string, now time.Time) bool {
-	known, _, err := s.chain.Newest().Believe([]byte(statement))
+	known, _, err := s.Chain().Newest().Believe([]byte(statement))
 	return err == nil && now.Before(known.Expires)
 }
 
@@ -70,7 +83,7 @@ func (s *Signer) IsBelieved(statement string, now time.Time) bool {
 // generation and not due for renewal, and adds the signature of this key where it is
 // missing. Otherwise it makes a new statement. before may be "".
 func (s *Signer) Sign(before string, number int, sum manifest.ObjectID, now time.Time) (string, error) {
-	newest := s.chain.Newest()
+	newest := s.Chain().Newest()
 	if !now.Before(newest.Expires) {
 		return "", fmt.Errorf("the trust text of %s (version %d) has expired at %s: make the next version with `syncd trust add --expires`",
 			newest.Origin, newest.Version, newest.Expires.Format(time.RFC3339))
@@ -92,7 +105,7 @@ func (s *Signer) Sign(before string, number int, sum manifest.ObjectID, now time
 // passed. One that lasts longer than this host's own would is not signed.
 func (s *Signer) keeps(before string, number int, sum manifest.ObjectID, now time.Time) bool {
 	known, err := ParseStatement([]byte(before))
-	return err == nil && known.Origin == s.chain.Newest().Origin && known.Generation == number && known.SHA256 == sum &&
+	return err == nil && known.Origin == s.Chain().Newest().Origin && known.Generation == number && known.SHA256 == sum &&
 		!known.Issued.After(now.Add(Skew)) && !known.Expires.After(now.Add(s.valid+Skew)) &&
 		now.Before(known.RenewAt())
 }
