@@ -127,7 +127,7 @@ type collection struct {
 }
 
 func (c *collection) run(ctx context.Context) (err error) {
-	for _, folder := range []string{bucket.Objects, bucket.Packs, bucket.Records, bucket.Generations, bucket.Probes} {
+	for _, folder := range []string{bucket.Patches, bucket.Objects, bucket.Packs, bucket.Records, bucket.Generations, bucket.Probes} {
 		for last, isMore := "", true; isMore; {
 			var candidates []string
 			if candidates, last, err = c.candidates(ctx, folder, last); err != nil {
@@ -286,8 +286,14 @@ func shortOf(id manifest.ObjectID) uint64 { return binary.BigEndian.Uint64(id[:8
 // names is true for what is in use, and for what is not the mirror's.
 func (k kept) names(name string) bool {
 	if id, ok := contentsIn(name); ok {
-		_, isKept := k.objects[shortOf(id)]
-		return isKept
+		return k.has(id)
+	}
+	if before, after, ok := bucket.ParsePatchName(name); ok {
+		_, isGone := k.destroyed[shortOf(before)]
+		return k.has(after) && (!isGone || k.has(before))
+	}
+	if record, ok := bucket.PatchListRecord(name); ok {
+		return k.records[record]
 	}
 	if number, ok := bucket.ParseGenerationName(name); ok {
 		return k.generations[number]
@@ -296,6 +302,11 @@ func (k kept) names(name string) bool {
 		return k.records[name]
 	}
 	return !bucket.IsProbeName(name)
+}
+
+func (k kept) has(id manifest.ObjectID) bool {
+	_, isKept := k.objects[shortOf(id)]
+	return isKept
 }
 
 // contentsIn is the digest in the name of an object or a pack.
@@ -344,8 +355,14 @@ func (c *collection) abortUploads(ctx context.Context) (count int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, u := range old {
-		if _, isObject := bucket.ParseObjectName(u.Name); !isObject || !c.isOld(u.Began) && (c.names(u.Name) || !c.isDestroyed(u.Name, u.Began)) {
+	ofPatches, err := c.store.Uploads(ctx, bucket.Patches)
+	if err != nil {
+		return 0, err
+	}
+	for _, u := range append(old, ofPatches...) {
+		_, isObject := bucket.ParseObjectName(u.Name)
+		_, _, isPatch := bucket.ParsePatchName(u.Name)
+		if !isObject && !isPatch || !c.isOld(u.Began) && (c.names(u.Name) || !c.isDestroyed(u.Name, u.Began)) {
 			continue
 		}
 		if !c.dryRun {

@@ -77,12 +77,22 @@ func (c *collection) noteGone(id manifest.ObjectID, at time.Time) {
 	}
 }
 
-// isDestroyed is true for an object, a pack or a record that was written before it was destroyed.
+// isDestroyed is true for an object, a pack, a patch or a record that was written before it was destroyed.
 // One that a publisher wrote later is in use again.
 func (c *collection) isDestroyed(name string, written time.Time) bool {
-	at, found := c.destroyedRecords[name]
+	record, isList := bucket.PatchListRecord(name)
+	if !isList {
+		record = name
+	}
+	at, found := c.destroyedRecords[record]
 	if id, isContents := contentsIn(name); isContents {
 		at, found = c.destroyed[shortOf(id)]
+	}
+	if before, after, isPatch := bucket.ParsePatchName(name); isPatch {
+		at, found = c.destroyed[shortOf(after)]
+		if gone, isGone := c.destroyed[shortOf(before)]; isGone && gone.After(at) {
+			at, found = gone, true
+		}
 	}
 	return found && c.server.MostAge(written) >= time.Since(at)
 }

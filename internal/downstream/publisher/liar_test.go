@@ -73,14 +73,14 @@ func TestUploadsOfOtherProgramsAreNotAborted(t *testing.T) {
 		switch query := r.URL.Query(); {
 		case r.Method == http.MethodGet && query.Has("uploads"):
 			_, _ = fmt.Fprint(w, "<ListMultipartUploadsResult>")
-			for _, key := range []string{"backup.tar", "mirror/backup.tar", "mirror/objects/backup.tar", "objects/" + objectOf("x")[8:], "mirror/" + objectOf("x")} {
+			for _, key := range []string{"backup.tar", "mirror/backup.tar", "mirror/objects/backup.tar", "objects/" + contentName("x")[8:], "mirror/" + contentName("x")} {
 				_, _ = fmt.Fprintf(w, "<Upload><Key>%s</Key><UploadId>id</UploadId><Initiated>2020-10-01T00:00:00Z</Initiated></Upload>", key)
 			}
 			_, _ = fmt.Fprint(w, "</ListMultipartUploadsResult>")
 			return true
 		case r.Method == http.MethodDelete && query.Has("uploadId"):
 			aborted.Add(1)
-			if buckettest.Name(r) != "mirror/"+objectOf("x") {
+			if buckettest.Name(r) != "mirror/"+contentName("x") {
 				t.Errorf("aborted an upload of %s", buckettest.Name(r))
 			}
 			w.WriteHeader(http.StatusNoContent)

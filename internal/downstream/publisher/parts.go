@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/objectstore"
 )
 
@@ -39,7 +38,7 @@ func (u *uploads) inParts(ctx context.Context, o object, file *os.File) error {
 			return err
 		}
 		// Another publisher may have completed it.
-		if found, headErr := u.store.Head(ctx, bucket.ObjectName(o.id)); headErr == nil && found.Size == o.size {
+		if found, headErr := u.store.Head(ctx, o.name); headErr == nil && found.Size == o.size {
 			return nil
 		}
 	}
@@ -47,7 +46,7 @@ func (u *uploads) inParts(ctx context.Context, o object, file *os.File) error {
 }
 
 func (u *uploads) attemptParts(ctx context.Context, o object, file *os.File, sums [][sha256.Size]byte) error {
-	up, done, err := u.store.Resume(ctx, bucket.ObjectName(o.id), len(sums))
+	up, done, err := u.store.Resume(ctx, o.name, len(sums))
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,8 @@ type Config struct {
 	Recheck time.Duration // how long the bucket is trusted to be as it was left
 	Past    Past          // of the place, by earlier processes
 
-	Signer *trust.Signer // nil signs nothing
+	Signer  *trust.Signer // nil signs nothing
+	Patches Patches       // nil for none
 }
 
 // Past is what this host did and saw at a place before.
@@ -86,9 +87,10 @@ type Publisher struct {
 	server   objectstore.Server
 
 	queue       queue
-	collecting  chan struct{}       // has a value while a collection runs
-	collectedAt atomic.Int64        // when the last collection of this process began that ended well, in Unix nanoseconds; 0 for none
-	collectAt   atomic.Int64        // when the next collection begins without news, in Unix seconds; 0 for not
+	collecting  chan struct{} // has a value while a collection runs
+	collectedAt atomic.Int64  // when the last collection of this process began that ended well, in Unix nanoseconds; 0 for none
+	collectAt   atomic.Int64  // when the next collection begins without news, in Unix seconds; 0 for not
+	patched     patched
 	verifying   *semaphore.Weighted // one verification has it
 	starting    sync.Once
 	ending      context.CancelFunc
@@ -193,6 +195,9 @@ func (p *Publisher) Upload(ctx context.Context, req Request) (report.Upload, err
 	done, err := publish(ctx, req, p.attempt)
 	if err != nil || done.Result == report.Standby || done.Result == report.UploadPending {
 		return done, err
+	}
+	if !req.DryRun {
+		p.patch(ctx)
 	}
 	return p.tidy(ctx, req, done)
 }

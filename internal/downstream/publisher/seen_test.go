@@ -27,7 +27,7 @@ func overwrite(t *testing.T, p *Publisher, name, content string) {
 	must(t, p.store.PutStream(inJob(t), name, int64(len(content)), sum(content), func() (io.Reader, error) { return strings.NewReader(content), nil }))
 }
 
-func objectOf(content string) string { return bucket.ObjectName(sum(content)) }
+func contentName(content string) string { return bucket.ObjectName(sum(content)) }
 
 // A new generation names objects of the one before, and whole manifests of it.
 func TestANewGenerationNamesNothingThatTheBucketLost(t *testing.T) {
@@ -40,15 +40,15 @@ func TestANewGenerationNamesNothingThatTheBucketLost(t *testing.T) {
 	mustPublish(t, p, Request{})
 
 	for name, spoil := range map[string]func(){
-		"an object of a manifest with news":    func() { lose(t, server, objectOf("two")) },
-		"an object of a manifest without news": func() { lose(t, server, objectOf("three")) },
+		"an object of a manifest with news":    func() { lose(t, server, contentName("two")) },
+		"an object of a manifest without news": func() { lose(t, server, contentName("three")) },
 		"a pack":                               func() { lose(t, server, bucket.PacksOf(phone.Files)[0].Name()) },
 		"a record":                             func() { lose(t, server, bucket.EntryOf(phone).Record()) },
 		"another text in the place of a record": func() {
 			server.Put("mirror/"+bucket.EntryOf(phone).Record(), []byte("{}"))
 		},
-		"other bytes of the same size": func() { overwrite(t, p, objectOf("four"), "FOUR") },
-		"other bytes of another size":  func() { server.Put("mirror/"+objectOf("one"), []byte("once")) },
+		"other bytes of the same size": func() { overwrite(t, p, contentName("four"), "FOUR") },
+		"other bytes of another size":  func() { server.Put("mirror/"+contentName("one"), []byte("once")) },
 	} {
 		spoil()
 		p.seen.at = p.seen.at.Add(-recheck)
@@ -95,7 +95,7 @@ func TestAnErrorMakesThePublisherLookAgain(t *testing.T) {
 	}
 	front.Answer(nil)
 	looks()
-	lose(t, server, objectOf("one"))
+	lose(t, server, contentName("one"))
 	if done := mustPublish(t, p, Request{}); done.Objects != 2 {
 		t.Errorf("%+v", done)
 	}

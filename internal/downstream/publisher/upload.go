@@ -26,10 +26,15 @@ const (
 	maxBodies   = 8  // bodies, parts included
 )
 
-// object is a content to upload.
+// object is a content to upload, or a patch.
 type object struct {
 	id   manifest.ObjectID
 	size int64
+	name string
+}
+
+func objectOf(id manifest.ObjectID, size int64) object {
+	return object{id, size, bucket.ObjectName(id)}
 }
 
 // uploads are the objects of one publication.
@@ -90,7 +95,7 @@ func (u *uploads) revision(ctx context.Context, r mirror.Record, m *bucket.Manif
 			continue
 		}
 		done[f.Object] = true
-		group.Go(func() error { return u.bring(groupCtx, object{f.Object, f.Size}, named[f.Object]) })
+		group.Go(func() error { return u.bring(groupCtx, objectOf(f.Object, f.Size), named[f.Object]) })
 		if groupCtx.Err() != nil {
 			break
 		}
@@ -141,7 +146,7 @@ func (u *uploads) objectsOf(ctx context.Context, at state, name string) (map[man
 // is being destroyed, because the present generation does not name it, is uploaded again.
 func (u *uploads) bring(ctx context.Context, o object, isNamed bool) error {
 	objectstore.BudgetOf(ctx).Grow(limitsOfObject)
-	found, err := u.store.Head(ctx, bucket.ObjectName(o.id))
+	found, err := u.store.Head(ctx, o.name)
 	if err != nil && !errors.Is(err, objectstore.ErrNotThere) {
 		return err
 	}
@@ -164,18 +169,22 @@ func (u *uploads) upload(ctx context.Context, o object) error {
 		return err
 	}
 	defer file.Close()
-	name := bucket.ObjectName(o.id)
+	return u.uploadFile(ctx, o, file)
+}
+
+// uploadFile is upload for an open file.
+func (u *uploads) uploadFile(ctx context.Context, o object, file *os.File) (err error) {
 	if o.size > singleLimit {
 		err = u.inParts(ctx, o, file)
 	} else {
 		err = u.send(ctx, o.size, func() error {
-			return u.store.PutStream(ctx, name, o.size, o.id, func() (io.Reader, error) { return section(file, 0, o.size), nil })
+			return u.store.PutStream(ctx, o.name, o.size, o.id, func() (io.Reader, error) { return section(file, 0, o.size), nil })
 		})
 	}
 	if err != nil {
 		return err
 	}
-	return u.store.see(ctx, name, o.size, o.id)
+	return u.store.see(ctx, o.name, o.size, o.id)
 }
 
 func section(file *os.File, from, size int64) io.Reader {

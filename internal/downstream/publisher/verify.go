@@ -314,11 +314,11 @@ func (v *verification) checkObjects(ctx context.Context) error {
 	group.SetLimit(maxRequests)
 	for id, w := range v.objects {
 		group.Go(func() error {
-			o := object{id, w.size}
+			o := objectOf(id, w.size)
 			isMissing, damage, err := v.check(groupCtx, o)
 			if damage != nil {
 				from := v.sources[w.source]
-				v.find(&finding{name: bucket.ObjectName(id), object: &o, manifest: &from.manifest, number: from.number, isMissing: isMissing, err: damage})
+				v.find(&finding{name: o.name, object: &o, manifest: &from.manifest, number: from.number, isMissing: isMissing, err: damage})
 			}
 			return err
 		})
@@ -334,7 +334,7 @@ func (v *verification) check(ctx context.Context, o object) (isMissing bool, dam
 	job := objectstore.BudgetOf(ctx)
 	growFor(job, o.size)
 	job.Grow(objectstore.Limits{Bytes: 2 * o.size}) // the bytes are read, perhaps twice
-	found, err := v.store.Head(ctx, bucket.ObjectName(o.id))
+	found, err := v.store.Head(ctx, o.name)
 	switch {
 	case errors.Is(err, objectstore.ErrNotThere):
 		return true, err, nil
@@ -396,7 +396,7 @@ func (v *verification) mayRead(bytes int64) bool {
 func (v *verification) readObject(ctx context.Context, o object) (isMissing bool, damage, err error) {
 	hash := sha256.New()
 	var size int64
-	_, err = v.store.Read(ctx, bucket.ObjectName(o.id), func(from io.Reader) (err error) {
+	_, err = v.store.Read(ctx, o.name, func(from io.Reader) (err error) {
 		hash.Reset()
 		size, err = io.Copy(hash, io.LimitReader(paced{ctx, from, v.req.Rate}, o.size+1))
 		return err

@@ -28,16 +28,16 @@ func mustVerify(t *testing.T, p *Publisher, req Verify) report.UploadCheck {
 // spoilt are ways to spoil a bucket with two releases of addr and one of phone.
 func spoilt(t *testing.T, s *buckettest.Server, p *Publisher, phone mirror.Record) map[string]func() {
 	return map[string]func(){
-		"a missing object":                func() { lose(t, s, objectOf("two")) },
-		"a missing large object":          func() { lose(t, s, objectOf(large("x", 40))) },
+		"a missing object":                func() { lose(t, s, contentName("two")) },
+		"a missing large object":          func() { lose(t, s, contentName(large("x", 40))) },
 		"a missing pack":                  func() { lose(t, s, bucket.PacksOf(phone.Files)[0].Name()) },
 		"a missing record":                func() { lose(t, s, bucket.EntryOf(phone).Record()) },
 		"a missing generation":            func() { lose(t, s, bucket.GenerationName(look(t, s).current.Generation)) },
 		"a missing current.json":          func() { lose(t, s, bucket.CurrentName) },
-		"other bytes of another size":     func() { s.Put("mirror/"+objectOf("two"), []byte("short")) },
-		"other bytes, with a checksum":    func() { overwrite(t, p, objectOf("two"), "TWO") },
-		"other bytes, without a checksum": func() { s.Put("mirror/"+objectOf("two"), []byte("TWO")) },
-		"another large object":            func() { s.Put("mirror/"+objectOf(large("x", 40)), []byte(large("y", 40))) },
+		"other bytes of another size":     func() { s.Put("mirror/"+contentName("two"), []byte("short")) },
+		"other bytes, with a checksum":    func() { overwrite(t, p, contentName("two"), "TWO") },
+		"other bytes, without a checksum": func() { s.Put("mirror/"+contentName("two"), []byte("TWO")) },
+		"another large object":            func() { s.Put("mirror/"+contentName(large("x", 40)), []byte(large("y", 40))) },
 		"another record":                  func() { s.Put("mirror/"+bucket.EntryOf(phone).Record(), []byte("{}")) },
 		"another generation": func() {
 			number := look(t, s).current.Generation
@@ -97,7 +97,7 @@ func TestReadingFindsBytesThatTheServerTakesForGood(t *testing.T) {
 	h.serve("addr", "2026.10", map[string]string{"a.txt": "one", "big": large("x", 40)})
 	mustPublish(t, p, Request{})
 	for _, content := range []string{"one", large("x", 40)} {
-		path := server.Path("mirror/" + objectOf(content))
+		path := server.Path("mirror/" + contentName(content))
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -128,8 +128,8 @@ func TestVerificationTellsWhatCannotBeRepaired(t *testing.T) {
 	mustPublish(t, p, Request{})
 	h.serve("addr", "2026.10", map[string]string{"a.txt": "new", "b.txt": "same"})
 	mustPublish(t, p, Request{})
-	lose(t, server, objectOf("old"))
-	lose(t, server, objectOf("new"))
+	lose(t, server, contentName("old"))
+	lose(t, server, contentName("new"))
 	if err := os.Remove(h.path(sum("old"))); err != nil { // pruned
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestVerificationTellsWhatCannotBeRepaired(t *testing.T) {
 	if done.Result != report.UploadDamaged || done.OK() || c.Missing != 2 || c.Repaired != 1 || c.Generations != 2 || c.Objects != 3 {
 		t.Fatalf("%+v", c)
 	}
-	if left := c.Damage[0]; left.Name != objectOf("old") || left.Release != "2026.09" || left.Path != "a.txt" || !strings.Contains(left.Error, "this host does not have it") {
+	if left := c.Damage[0]; left.Name != contentName("old") || left.Release != "2026.09" || left.Path != "a.txt" || !strings.Contains(left.Error, "this host does not have it") {
 		t.Errorf("%+v", left)
 	}
 	if c := look(t, server); c.files["addr/a.txt"] != "new" {
@@ -190,7 +190,7 @@ func TestAKillDuringARepairLosesNothing(t *testing.T) {
 	mustPublish(t, newPublisher(t, server.Endpoint, h, nil), Request{})
 	for i := range 100 { // each round ends one write later
 		for _, content := range []string{"one", "two", "three"} {
-			if err := os.Remove(server.Path("mirror/" + objectOf(content))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := os.Remove(server.Path("mirror/" + contentName(content))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Fatal(err)
 			}
 		}
@@ -230,7 +230,7 @@ func TestAVerificationNeedsNoLease(t *testing.T) {
 	h.serve("addr", "2026.10", map[string]string{"a.txt": "one"})
 	p := newPublisher(t, server.Endpoint, h, func(c *Config) { c.Lease = 10 * time.Second })
 	mustPublish(t, p, Request{})
-	lose(t, server, objectOf("one"))
+	lose(t, server, contentName("one"))
 	q := newPublisher(t, server.Endpoint, h, func(c *Config) { c.Lease = 10 * time.Second })
 	done, err := q.Verify(t.Context(), Verify{Repair: true})
 	if err != nil || done.Result != report.Standby || done.OK() || done.Verification.Missing != 1 {
@@ -262,7 +262,7 @@ func TestWhatNoGenerationNamesAnyMoreIsNotLost(t *testing.T) {
 	if c := mustVerify(t, newPublisher(t, front.Endpoint, h, nil), Verify{}); c.Left() != 0 || c.Objects != 2 {
 		t.Errorf("%+v", c)
 	}
-	if _, err := os.Stat(server.Path("mirror/" + objectOf("old"))); err == nil {
+	if _, err := os.Stat(server.Path("mirror/" + contentName("old"))); err == nil {
 		t.Error("nothing was collected")
 	}
 }
