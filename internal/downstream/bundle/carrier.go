@@ -14,6 +14,7 @@ import (
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 )
 
 // Scheme is that of the addresses in bundles. No network has it.
@@ -100,6 +101,16 @@ func (b *Bundle) find(name string) (located, bool) {
 	}
 	at, found := b.texts[name]
 	return at, found
+}
+
+// TrustText reads a version of the trust text.
+func (b *Bundle) TrustText(version int) ([]byte, error) {
+	name := bucket.TrustName(version)
+	at, found := b.texts[name]
+	if !found {
+		return nil, refusal.New(refusal.BadTrust, "%s", b.whyMissing(name))
+	}
+	return io.ReadAll(b.open(at, 0, at.size()))
 }
 
 func (b *Bundle) search(id manifest.ObjectID) (int, bool) {

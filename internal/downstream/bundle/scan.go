@@ -39,6 +39,7 @@ type scan struct {
 	trusts int          // trust texts that were begun
 
 	records map[string]bucket.Manifest // of the generation, that were not read
+	room    int64                      // bytes that further contents may have
 }
 
 // position counts the bytes that were read of a volume.
@@ -188,6 +189,12 @@ func (s *scan) member(name string, size int64, isFirst bool) error {
 	} else if err := s.begin(whole); err != nil {
 		return fmt.Errorf("%.300q: %w", name, err)
 	}
+	if s.kind == isContent {
+		if size > s.room {
+			return refusal.New(refusal.TooLarge, "%.300q: the contents have more bytes than the manifests of the generation", name)
+		}
+		s.room, s.bundle.bytes = s.room-size, s.bundle.bytes+size
+	}
 	s.parts = append(s.parts, part{s.index, s.from.at, size})
 	if s.parts.size() > s.limit {
 		return refusal.New(refusal.TooLarge, "%.300q: more than %d bytes", name, s.limit)
@@ -306,7 +313,6 @@ func (s *scan) take(at located, sum manifest.ObjectID) (err error) {
 			return mismatch(sum, id)
 		}
 		s.bundle.contents = append(s.bundle.contents, content{id, at[0], at[1:]})
-		s.bundle.bytes += at.size()
 	}
 	return err
 }
@@ -335,6 +341,7 @@ func (s *scan) generation(sum manifest.ObjectID) error {
 			return fmt.Errorf("it does not name the record of %s by its digest", m.Name)
 		}
 		s.records[m.Record()] = m
+		s.room = min(s.room+min(m.Bytes, maxMember), maxMember)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"syncd/internal/disk/fsops"
+	"syncd/internal/downstream/believer"
 	"syncd/internal/downstream/bundle"
 	"syncd/internal/manifest"
 )
@@ -198,7 +199,32 @@ func (d *Folder) Open(ctx context.Context, cfg Config) (*Source, error) {
 	if slices.Contains(carried.IDs, f.id) {
 		how = bundle.Texts // all of it was proven
 	}
+	if err := d.judge(ctx, f.paths, how, cfg); err != nil {
+		return nil, err
+	}
 	return openFiles(ctx, f.paths, how, cfg)
+}
+
+// judge refuses a bundle that is not signed as the trust file asks, before its contents are read:
+// whoever can write in the folder could keep this host reading for days.
+func (d *Folder) judge(ctx context.Context, paths []string, how bundle.Reading, cfg Config) error {
+	if cfg.Believer == nil || how == bundle.Texts {
+		return nil
+	}
+	files, closeFiles, err := bundle.OpenFiles(paths)
+	if err != nil {
+		return err
+	}
+	defer closeFiles()
+	b, err := bundle.Open(ctx, files, bundle.Texts)
+	if err != nil {
+		return err
+	}
+	err = cfg.Believer.Current(ctx, believer.Serving, b.Current, func(_ context.Context, version int) ([]byte, error) { return b.TrustText(version) })
+	if err != nil {
+		return fmt.Errorf("bundle %s: %w", files[0].Name, err)
+	}
+	return nil
 }
 
 // settle waits until the newest bundle stays unchanged. One that goes on changing does not

@@ -11,8 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"syncd/internal/downstream/believer"
 	"syncd/internal/downstream/bundle"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 )
 
 // inFile is a bundle of a generation.
@@ -133,5 +135,44 @@ func TestAFolderOfEndlessNamesIsNotReadToItsEnd(t *testing.T) {
 	}
 	if took := after.TotalAlloc - before.TotalAlloc; took > names/2*longest {
 		t.Errorf("%d bytes of memory for %d names", took, names)
+	}
+}
+
+// Whoever can write in the folder could let this host read for days.
+func TestContentsOfABundleThatIsNotBelievedAreNotRead(t *testing.T) {
+	near, stranger := newOrigin(t, "mirror.example.net", 1, "a"), newOrigin(t, "mirror.example.net", 1, "a")
+	for name, f := range map[string]struct {
+		offer  *offer
+		reason refusal.Reason
+	}{
+		"its own":   {near.offers(7, "2026.10"), refusal.HashMismatch},
+		"forged":    {stranger.offers(8, "2026.10"), refusal.Unsigned},
+		"too large": {near.offers(7, "2026.10"), refusal.TooLarge},
+	} {
+		folder := t.TempDir()
+		if name == "too large" {
+			f.offer.content = append(f.offer.content, make([]byte, 1<<20)...)
+		} else {
+			f.offer.content[0]++ // damage, which only who reads the contents notices
+		}
+		file := f.offer.write(t)[0]
+		whole := make([]byte, file.Size)
+		if _, err := file.ReadAt(whole, 0); err != nil {
+			t.Fatal(err)
+		}
+		put(t, folder, "b.tar", whole)
+		believes, err := believer.New(near.chain, &belief{}, func() time.Time { return start })
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := NewFolder(folder)
+		if _, err = d.newest(nil); err != nil {
+			t.Fatal(err)
+		}
+		d.seen["b.tar"].since = time.Now().Add(-settled)
+		_, err = d.Open(t.Context(), Config{Store: &memory{}, Believer: believes})
+		if refusal.ReasonOf(err) != f.reason || !strings.Contains(err.Error(), "b.tar") {
+			t.Errorf("%s: got %v, want %s", name, err, f.reason)
+		}
 	}
 }
