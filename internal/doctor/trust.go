@@ -40,11 +40,30 @@ func (s *setup) checkTrust(context.Context) []Finding {
 			}
 			return signer.Chain(), nil
 		})...)
+		found = append(found, s.checkServeSigns()...)
 	}
 	if len(found) == 0 {
 		return []Finding{good("no trust file and no key to sign with are configured")}
 	}
 	return found
+}
+
+// checkServeSigns finds a trust text that asks for more keys than ever sign what this host serves:
+// signatures of several publishers meet in a bucket alone.
+func (s *setup) checkServeSigns() []Finding {
+	if s.cfg.Serve.Listen == "" {
+		return nil
+	}
+	var chain trust.Chain
+	err := s.worker.Do(func() (err error) {
+		chain, err = keyfile.Chain(s.cfg.Sign.TrustFile)
+		return err
+	})
+	if err != nil || chain.Newest().Threshold < 2 {
+		return nil
+	}
+	const next = "give such followers a trust text with a threshold of 1, or let them follow the bucket, or a host that follows it: that one passes all signatures on"
+	return []Finding{hint(next, "serve: sign.trust_file asks for %d keys, and what serve gives followers is signed by this host's alone: those with this trust file refuse it", chain.Newest().Threshold)}
 }
 
 // loadsKey is true when the unit gives the daemon its key: its file exists only while that runs.
