@@ -26,6 +26,16 @@
 // are refused before the downloads; which views change is decided at each publish, with
 // the records that the generation will have.
 //
+// # Sizes
+//
+// Metadata tells the size of a file before its download. It costs a request, and for a small
+// file as much as the download. So of a list of 512 or more files, only about 256 are asked
+// for their sizes, unless other hosts are to be told. If those are small, and ten times what
+// the others would then take is free, the others are assumed to be like them. A file that is
+// larger all the same ends its download when its response tells so. The manifest then starts
+// over: it keeps what has arrived, asks for the sizes of all other files, and looks for space
+// for them, as it would have done before.
+//
 // # The life of a job
 //
 // A job is a manifest in a sync. What its steps find are values that follow each other:

@@ -23,7 +23,7 @@ type fetch struct {
 
 // order is what a plan wants to download.
 func (f *fetch) order(p *planned) *download.Order {
-	return &download.Order{Wanter: f, Manifest: f.job.target.Name, Context: f.ctx, Missing: p.missing, Sizes: p.sizes}
+	return &download.Order{Wanter: f, Manifest: f.job.target.Name, Context: f.ctx, Missing: p.missing, Sizes: p.sizes, Assumed: p.assumed}
 }
 
 // Wants is true while the job is open and has this plan.

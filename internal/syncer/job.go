@@ -70,6 +70,7 @@ type listed struct {
 	told  *source.Description // for other hosts
 
 	delisted bool // only this host still has the release
+	mixed    bool // sizes cannot be assumed, because a file was larger
 }
 
 // compared is the list without its files, whose memory a job keeps only in its plan.
@@ -82,6 +83,7 @@ type planned struct {
 	contents *manifest.Contents // of the files
 	missing  []*manifest.File
 	sizes    *manifest.Table[int64] // of missing contents, as far as Metadata gave them
+	assumed  int64                  // the size to assume of the others; 0 to assume nothing
 }
 
 // end is how a job ended. A step returns it as an error to end the job without a failure.
@@ -184,22 +186,29 @@ func (j *job) failLocked(err error) {
 	j.endLocked(&end{result: result, err: err})
 }
 
-// mayReopen is true for a job with a digest mismatch that was not looked at again yet. The
-// provider may have replaced the file between the question for its digest and the download.
+// mayReopen is true for a job with a digest mismatch that was not looked at again yet: the
+// provider may have replaced the file between the question for its digest and the download. It
+// is also true for a job that assumed too small a size.
 func (j *job) mayReopen() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.life.end != nil && refusal.ReasonOf(j.life.end.err) == refusal.HashMismatch && j.life.mismatch == nil
+	if j.life.end == nil {
+		return false
+	}
+	return isUnforeseen(j.life.end.err) || refusal.ReasonOf(j.life.end.err) == refusal.HashMismatch && j.life.mismatch == nil
 }
 
-// reopen opens a job again that failed with a mismatch, which it returns. Downloads for its
+// reopen opens a job again that mayReopen, and returns why it had ended. Downloads for its
 // plan go on for other jobs only.
-func (j *job) reopen() error {
+func (j *job) reopen() (cause error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	l := &j.life
-	l.mismatch, l.end, l.gated, l.fetch.over = l.end.err, nil, false, true
-	return l.mismatch
+	if cause = l.end.err; !isUnforeseen(cause) {
+		l.mismatch = cause
+	}
+	l.end, l.gated, l.fetch.over = nil, false, true
+	return cause
 }
 
 // startPlan keeps the contents of files on disk while the plan looks for them. It returns
@@ -251,12 +260,12 @@ func (j *job) objects() *manifest.Table[manifest.Object] {
 	return j.life.fetch.known
 }
 
-// setSizes adds the sizes of missing contents to the plan.
-func (j *job) setSizes(sizes *manifest.Table[int64]) {
+// setSizes adds the sizes of missing contents to the plan, and the size to assume of the others.
+func (j *job) setSizes(sizes *manifest.Table[int64], assumed int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	p := *j.life.planned
-	p.sizes = sizes
+	p.sizes, p.assumed = sizes, assumed
 	j.life.planned = &p
 }
 

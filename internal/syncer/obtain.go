@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"syncd/internal/disk/space"
 	"syncd/internal/golive"
 	"syncd/internal/golive/room"
 	"syncd/internal/manifest"
@@ -37,7 +36,7 @@ func (r *run) obtain(ctx context.Context, jobs []*job) {
 // prepare refuses what cannot go on. A dry run ends after it.
 func (w wave) prepare(ctx context.Context) {
 	w.checkViews()
-	w.askSizes(ctx) // asks Metadata of the missing files that were not asked for yet
+	w.askSizes(ctx) // asks Metadata of the missing files that were not asked for yet, if it must be known
 	w.reserveSpace(ctx)
 }
 
@@ -98,23 +97,20 @@ func (w wave) expected(name string) (files []layout.File) {
 }
 
 // askSizes asks for the sizes of missing contents that were not asked for with the
-// digests. Then it gives each job the sizes of its contents, which another job may have
-// asked for.
+// digests, unless they can be assumed. Then it gives each job the sizes of its contents,
+// which another job may have asked for.
 func (w wave) askSizes(ctx context.Context) {
+	w.assumeSizes()
 	w.inParallel(ctx, openJobs(w.jobs), func(ctx context.Context, j *job) {
-		j.finish(j.entry.Sizes(ctx, j.plan().missing))
+		if p := j.plan(); p.assumed == 0 {
+			j.finish(j.entry.Sizes(ctx, p.missing))
+		}
 	})
 	for _, j := range openJobs(w.jobs) {
-		sizes := manifest.NewTable[int64](j.plan().contents)
-		var total int64
-		for _, f := range j.plan().missing {
-			if size, known := w.source.KnownSize(f.Expected); known {
-				sizes.Put(f.Expected, size)
-				total = min(total+size, space.Max)
-			}
-		}
+		p := j.plan()
+		sizes, total := w.sizesOf(p)
 		w.source.Keep(sizes)
-		j.setSizes(sizes)
+		j.setSizes(sizes, p.assumed)
 		w.progress.SetBytes(j.target.Name, total)
 		j.finish(asking{w.run, j}.checkSizes())
 	}
@@ -148,7 +144,7 @@ func (w wave) reserveAll(ctx context.Context, reservation *room.Reservation) (pl
 			break // a sync that ends must not displace an old revision
 		}
 		p := j.plan()
-		plan := room.Plan{Manifest: j.target.Name, Sizes: p.sizes, Plan: manifest.Plan{Files: p.files, Missing: p.missing, Known: j.objects()}}
+		plan := room.Plan{Manifest: j.target.Name, Sizes: p.sizes, Assumed: p.assumed, Plan: manifest.Plan{Files: p.files, Missing: p.missing, Known: j.objects()}}
 		j.finish(w.reserve(ctx, reservation, j, plan))
 		plans = append(plans, plan)
 	}
@@ -233,14 +229,22 @@ func (w wave) download(ctx context.Context) {
 
 // obtainReplaced looks again at a manifest with a digest mismatch, without waiting for
 // others. If the provider replaced files meanwhile, their digests have changed, and the
-// plan starts over once.
+// plan starts over once. It also starts over, with all sizes, after a file that was larger
+// than assumed.
 func (w wave) obtainReplaced(ctx context.Context, j *job) {
 	if !j.mayReopen() || ctx.Err() != nil || w.source.AllOrNothing() {
 		return
 	}
 	w.session.Flush() // the new plan can use what has arrived
-	before, mismatch := j.plan(), j.reopen()
-	j.finish(asking{w.run, j}.again(ctx, before, mismatch))
+	before, cause := j.plan(), j.reopen()
+	if isUnforeseen(cause) {
+		found := before.listed
+		found.mixed = true
+		_, err := asking{w.run, j}.plan(ctx, &found)
+		j.finish(err)
+	} else {
+		j.finish(asking{w.run, j}.again(ctx, before, cause))
+	}
 	w.obtain(ctx, []*job{j})
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -295,4 +296,25 @@ func TestReleasesThatFollowersUseGiveWayToANewOne(t *testing.T) {
 	w.expect(w.demand(), "data", report.Updated)
 	w.poll() // prunes
 	equal(t, "revisions", w.releases(), "03 05")
+}
+
+// The size of the large file was not asked for with its digest. Its first response tells it.
+func TestAHugeFileAmongManySmallOnesIsRefusedBeforeItFillsTheDisk(t *testing.T) {
+	w := startOnDisk(t, "size=400m", "data")
+	var all []emulator.File
+	for name, content := range manySmall() {
+		all = append(all, emulator.File{Name: name, Content: emulator.Text(content)})
+	}
+	slices.SortFunc(all, func(a, b emulator.File) int { return strings.Compare(a.Name, b.Name) })
+	all[351].Content = emulator.Random(1, 1<<30)
+	w.provider.SetManifest("data", "2026.09", all...)
+	m := w.refuses(refusal.NoSpace)
+	if !strings.Contains(m.Error, "needs") || !strings.Contains(m.Error, "are free") {
+		t.Errorf("the refusal has no numbers: %s", m.Error)
+	}
+	free, err := w.cfg.Mirror.Free()
+	must(t, err)
+	if free.Bytes < 300<<20 {
+		t.Errorf("%d bytes are left of 400 MiB", free.Bytes)
+	}
 }

@@ -25,7 +25,16 @@ const revisionInodes = 5
 type Plan struct {
 	Manifest string
 	manifest.Plan
-	Sizes *manifest.Table[int64] // of missing contents, as far as they are known
+	Sizes   *manifest.Table[int64] // of missing contents, as far as they are known
+	Assumed int64                  // size to assume of the others; 0 to assume nothing
+}
+
+// size is the size of a missing content, as far as it is known or assumed.
+func (p Plan) size(content manifest.Digest) int64 {
+	if size, known := p.Sizes.Get(content); known {
+		return size
+	}
+	return p.Assumed
 }
 
 // Reservation adds up the space that the manifests of one sync will take. It refuses each
@@ -174,9 +183,8 @@ func (s *Reservation) Need(p Plan) space.Amount {
 		if !found {
 			need.Inodes++
 		}
-		if size, known := p.Sizes.Get(f.Expected); known {
-			need.Bytes = min(need.Bytes+space.OfContent(size-min(size, kept)).Bytes, space.Max)
-		}
+		size := p.size(f.Expected)
+		need.Bytes = min(need.Bytes+space.OfContent(size-min(size, kept)).Bytes, space.Max)
 	}
 	missing := len(p.Missing)
 	need.Inodes += int64(min(missing, s.cfg.Transfers)) // their .validator files
@@ -206,9 +214,11 @@ func (s *Reservation) needOfTrees(p Plan) (need space.Amount) {
 		return need
 	}
 	for _, f := range p.Files {
-		object, _ := p.Known.Get(f.Expected)
-		size, _ := p.Sizes.Get(f.Expected)
-		size += object.Size
+		object, known := p.Known.Get(f.Expected)
+		size := object.Size
+		if !known {
+			size = p.size(f.Expected)
+		}
 		need.Bytes = min(need.Bytes+trees*space.OfContent(size).Bytes, space.Max)
 	}
 	return need

@@ -40,7 +40,12 @@ type Order struct {
 	Context  context.Context // of the downloads that no other order wants
 	Missing  []*manifest.File
 	Sizes    *manifest.Table[int64] // as far as they are known
+	Assumed  int64                  // size to assume of the others; 0 to assume nothing
 }
+
+// ErrUnforeseen ends a download before its bytes arrive: the file is larger than its order
+// assumed.
+var ErrUnforeseen = errors.New("the file is larger than others of its manifest let expect")
 
 // Objects keeps proven contents. It calls done once, perhaps much later.
 type Objects interface {
@@ -65,6 +70,8 @@ type task struct {
 	links []link
 	size  int64  // expected, -1 when unknown
 	owner *Order // counts the download
+
+	assumed bool // the size is assumed
 
 	begun   atomic.Bool   // by a goroutine of one of the orders
 	ended   chan struct{} // closed at the end; nil with one link only
@@ -117,7 +124,9 @@ func tasksOf(orders []*Order) map[*Order][]*task {
 		}
 		for _, l := range t.links {
 			if size, known := l.order.Sizes.Get(t.content()); known {
-				t.size = size
+				t.size, t.assumed = size, false
+			} else if t.size < 0 && l.order.Assumed > 0 {
+				t.size, t.assumed = l.order.Assumed, true
 			}
 			all[l.order] = append(all[l.order], t)
 		}
@@ -292,7 +301,7 @@ func (b *Batch) takeSlot(ctx context.Context, t *task) (*slot, error) {
 
 // fetchLink downloads a content by one manifest's link to it.
 func (b *Batch) fetchLink(ctx context.Context, t *task, link manifest.File) (verify.Proven, error) {
-	return b.fetch(ctx, t.owner.Manifest, link, t.size, t.arrived)
+	return b.fetch(ctx, t.owner.Manifest, link, t.size, t.assumed, t.arrived)
 }
 
 // fetchOtherLinks tries the links that other manifests have to a content. When the

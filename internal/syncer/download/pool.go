@@ -78,7 +78,7 @@ func (d *Downloader) Obtain(ctx context.Context, name string, file manifest.File
 	}
 	var object manifest.Object
 	defer func() { d.Pool.flights.end(file.Expected, object) }()
-	proven, err := d.fetch(ctx, name, file, size, func(int64) {})
+	proven, err := d.fetch(ctx, name, file, size, false, func(int64) {})
 	if err != nil {
 		return err
 	}
@@ -90,11 +90,15 @@ func (d *Downloader) Obtain(ctx context.Context, name string, file manifest.File
 }
 
 // fetch downloads one file for a manifest. size is the expected one, -1 when
-// unknown. arrived is called with the number of bytes of each part that arrives.
-func (d *Downloader) fetch(ctx context.Context, name string, file manifest.File, size int64, arrived func(int64)) (verify.Proven, error) {
+// unknown. If it is assumed, a larger file is not downloaded. arrived is called with the number of bytes of each part that arrives.
+func (d *Downloader) fetch(ctx context.Context, name string, file manifest.File, size int64, assumed bool, arrived func(int64)) (verify.Proven, error) {
+	told := size
+	if assumed {
+		told = -1
+	}
 	w := &watcher{
-		manifest: name, metrics: d.Metrics, arrived: arrived, download: d.Progress.StartDownload(name, file.Path, size),
-		growth: fetcher.Growth{Told: size, IsExact: file.InRecord, Expected: size, Free: d.Free, MakeRoom: "make room on the disk of data_dir"},
+		manifest: name, assumed: assumed, metrics: d.Metrics, arrived: arrived, download: d.Progress.StartDownload(name, file.Path, size),
+		growth: fetcher.Growth{Told: told, IsExact: file.InRecord, Expected: size, Free: d.Free, MakeRoom: "make room on the disk of data_dir"},
 	}
 	defer w.download.Finish()
 	ctx, span := tracing.Start(transport.About(ctx, name), "file", name)

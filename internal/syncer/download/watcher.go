@@ -9,6 +9,7 @@ import (
 // watcher follows one download: it counts its bytes and guards the free space.
 type watcher struct {
 	manifest string
+	assumed  bool // a file that is larger than expected ends
 	growth   fetcher.Growth
 	metrics  *metrics.Metrics
 	arrived  func(bytes int64)
@@ -17,6 +18,9 @@ type watcher struct {
 
 // Announced checks the free space if the file is larger than expected.
 func (w *watcher) Announced(size int64) error {
+	if err := w.checkAssumed(size); err != nil {
+		return err
+	}
 	w.download.Resize(size)
 	return w.growth.Announced(size)
 }
@@ -28,7 +32,18 @@ func (w *watcher) Moved(bytes, done int64) error {
 		w.metrics.Downloaded(w.manifest, bytes)
 		w.arrived(bytes)
 	}
+	if err := w.checkAssumed(done); err != nil {
+		return err
+	}
 	return w.growth.Reached(done)
+}
+
+// checkAssumed ends the download of a file that is larger than assumed.
+func (w *watcher) checkAssumed(size int64) error {
+	if w.assumed && size > w.growth.Expected {
+		return ErrUnforeseen
+	}
+	return nil
 }
 
 // Received notes that the proof of the file no longer waits for the provider.

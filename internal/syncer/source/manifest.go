@@ -142,10 +142,20 @@ func (k *manifestKind) list(ctx context.Context) (Listing, error) {
 
 // digests asks for the expected digest of each file and, right after the answer, for
 // the size of a content that is surely new. A file's two questions follow one another
-// without waiting for the digests of all files.
+// without waiting for the digests of all files. Of a long list only a sample is asked for
+// sizes: if the other files look as small, their sizes need not be known.
 func (e *Entry) digests(ctx context.Context, files []manifest.File, isNew func(manifest.File) bool) error {
-	return forAll(ctx, len(files), func(ctx context.Context, i int) error { return e.digestOf(ctx, &files[i], isNew) })
+	step := max(1, len(files)/sizeSample)
+	if e.cfg.Describe { // other hosts are told all sizes
+		step = 1
+	}
+	return forAll(ctx, len(files), func(ctx context.Context, i int) error {
+		return e.digestOf(ctx, &files[i], func(f manifest.File) bool { return i%step == 0 && isNew(f) })
+	})
 }
+
+// sizeSample is about how many sizes of a long list are asked for with the digests.
+const sizeSample = 256
 
 func (e *Entry) digestOf(ctx context.Context, f *manifest.File, isNew func(manifest.File) bool) (err error) {
 	if f.Expected, err = e.digest(ctx, e.Target.Name, f.Reference); err == nil && isNew(*f) {
