@@ -48,7 +48,7 @@ var rooms = map[string][]string{
 	"disk":       {"datadir", "durable flock space", "directio fsops"},
 	"doctor":     {".", "alert"},
 	"e2e":        {"commands crash daemon doctor downstream files golive sync", "."},
-	"downstream": {"bundle follower publisher serve", "believer generations", "catalog keyfile objectstore relay", "pack", "bucket patch rings trust"},
+	"downstream": {"bundle follower publisher serve", "believer generations", "catalog keyfile objectstore patches relay", "pack", "bucket patch rings trust"},
 	"emulator":   {".", "autocomplete contribution listing property reversegeo testclient", "releases service", "catalogue gazetteer wire"},
 	"engine":     {".", "bundles offer", "operation orders upload"},
 	"golive":     {"destroyer prover", "rollback", ".", "exporter gate probe room rows"},

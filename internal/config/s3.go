@@ -27,8 +27,15 @@ func (s S3) IsSet() bool { return s.Endpoint != nil }
 
 // Publish says where this host publishes what it mirrors.
 type Publish struct {
-	S3    S3
-	Grace time.Duration // what no generation names is kept in the bucket for so long
+	S3      S3
+	Grace   time.Duration // what no generation names is kept in the bucket for so long
+	Patches Patches
+}
+
+// Patches says which patches are made for other hosts. The zero value is none.
+type Patches struct {
+	From     int     // revisions before the newest one that they start at
+	MaxShare float64 // of a whole content that a patch may have, above 0 to 1
 }
 
 // Election says how several publishers of one bucket agree on the one that writes.
@@ -48,7 +55,18 @@ func (s *S3) table() document.Table {
 func (d *decoder) publish(p *Publish) document.Setter {
 	all := p.S3.table()
 	all["grace"] = document.Scalar(&p.Grace, parseGrace)
-	return document.Keys(document.Table{"s3": document.Keys(all)})
+	return document.Keys(document.Table{"s3": document.Keys(all), "patches": p.Patches.set})
+}
+
+func (p *Patches) set(d *document.Decoder, path string, n *document.Node) {
+	if n.Null {
+		return
+	}
+	*p = Patches{From: 1, MaxShare: 0.6}
+	document.Keys(document.Table{
+		"from":      document.Scalar(&p.From, value.Integer(1, 10)),
+		"max_share": document.Scalar(&p.MaxShare, value.Shrink),
+	})(d, path, n)
 }
 
 func (e *Election) table() document.Table {

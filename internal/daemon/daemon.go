@@ -77,6 +77,7 @@ func (d *Daemon) Run(ctx context.Context, asked signals.Pending) error {
 	running.Go(func() { d.takeBundles(ctx) })
 	running.Go(func() { d.engine.Followers.Run(ctx) })
 	running.Go(func() { d.engine.Uploads.KeepSigned(ctx) })
+	running.Go(func() { d.engine.Patches.Run(ctx) })
 	d.engine.Hooks.Deliver()
 	running.Go(func() { d.engine.Probes.Run(ctx) })
 	for {

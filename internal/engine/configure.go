@@ -93,6 +93,7 @@ func (e *Engine) configure(cfg *config.Config) error {
 		e.series.drop(before.config)
 	}
 	e.Uploads.Use(publisher)
+	e.Patches.Wake()
 	e.Hooks.start(next)
 	e.Probes.drop(next)
 	e.metrics.Reloaded(true)

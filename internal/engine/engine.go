@@ -19,6 +19,7 @@ import (
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/flock"
 	"syncd/internal/disk/fsops"
+	"syncd/internal/downstream/patches"
 	"syncd/internal/engine/operation"
 	"syncd/internal/engine/upload"
 	"syncd/internal/golive"
@@ -64,6 +65,7 @@ type Engine struct {
 	Probes    *Probes
 	Bundles   *Bundles
 	Uploads   *upload.Uploader
+	Patches   *patches.Maker
 
 	Destruction Destruction
 
@@ -162,7 +164,7 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{
 		DiskFree: e.freeBytes, CoolDown: e.coolDown, Orphaned: func() float64 { return float64(len(e.orphaned())) }, Overdue: func() float64 { return float64(len(e.destructions.Waiting())) },
 		Hooks: e.Hooks.queues, Scrub: e.Scrub.shown, Fleet: e.Followers.shown,
-		Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.silence.lastProgress, RetryingSince: e.progress.RetryingSince, UpstreamExpires: e.believedUntil,
+		Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.silence.lastProgress, RetryingSince: e.progress.RetryingSince, UpstreamExpires: e.believedUntil, Patches: func() metrics.Patches { return patchesShown(e.Patches) },
 	})
 	var err error
 	if e.audit, err = audit.Open(e.mirror, disk, cfg.Audit.Keep); err != nil {
@@ -173,8 +175,9 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 			e.auditFailed(err)
 		}
 		e.Followers.refresh()
+		e.Patches.Wake()
 	}
-	if err := e.Followers.open(cfg, e.audit, disk); err != nil {
+	if err := errors.Join(e.Followers.open(cfg, e.audit, disk), openPatches(e, disk)); err != nil {
 		return err
 	}
 	e.Hooks.open()

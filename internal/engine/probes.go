@@ -40,6 +40,7 @@ func (p *Probes) open(disk *durable.Disk) (err error) {
 	}
 	p.notes.Changed = func() {
 		p.engine.Followers.refresh()
+		p.engine.Patches.Wake()
 		select {
 		case p.changed <- struct{}{}:
 		default: // a signal waits already

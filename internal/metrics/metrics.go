@@ -69,6 +69,7 @@ type Probes struct {
 	Scrub     func() Scrub
 	Bandwidth func() float64 // bytes per second that downloads may use now; 0 for no limit
 	Fleet     func() Fleet
+	Patches   func() Patches
 
 	RetryingSince   func() time.Time // when the first request began that is retried; zero while none is
 	UpstreamExpires func() time.Time // until when what the upstream signed is believed; zero without a trust file
@@ -138,6 +139,7 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 	gauge("build_info", "The version of syncd, and of Go that built it; always 1.", "version", "goversion").WithLabelValues(version, runtime.Version()).Set(1)
 	probes.register(reg)
 	m.registerScrub(reg, probes.Scrub)
+	registerPatches(reg, probes.Patches)
 	m.upload = newUploadSeries(reg, []string{"published", "unchanged", "standby", uploadFailed})
 	return m
 }

@@ -23,7 +23,8 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 	m := New(reg, "1.2.3", Probes{
 		DiskFree: func() float64 { return 5e9 }, CoolDown: func() time.Time { return time.UnixMilli(9_500) },
 		LastProgress: func() time.Time { return time.UnixMilli(7_500) }, RetryingSince: func() time.Time { return time.UnixMilli(6_500) }, Orphaned: func() float64 { return 1 }, Overdue: func() float64 { return 2 }, UpstreamExpires: func() time.Time { return time.UnixMilli(11_500) }, Bandwidth: func() float64 { return 1024 },
-		Scrub: func() Scrub { return Scrub{Share: 0.25, Completed: time.UnixMilli(10_500), Left: 2} },
+		Scrub:   func() Scrub { return Scrub{Share: 0.25, Completed: time.UnixMilli(10_500), Left: 2} },
+		Patches: func() Patches { return Patches{Made: 5, Failed: 1, Bytes: 12345} },
 		Fleet: func() Fleet {
 			return Fleet{Hosts: []FleetHosts{{"canary", "2026.11", "refused", 3}, {"rest", "none", "silent", 1}}, Stopped: map[string]int{"canary": 0, "rest": 1}}
 		},
@@ -110,6 +111,9 @@ syncd_mirror_bytes{manifest="one"} 20
 syncd_newest_release_info{manifest="one",release="2026.12"} 1
 syncd_orphaned_manifests 1
 syncd_overdue_destructions 2
+syncd_patches_bytes 12345
+syncd_patches_failed_total 1
+syncd_patches_made_total 5
 syncd_probe_last_timestamp_seconds{manifest="one"} 0
 syncd_probe_success{manifest="one"} 0
 syncd_publish_damaged_objects 0

@@ -166,7 +166,7 @@ func (w *world) open() {
 	w.cfg.Directory = golive.NewDirectory(func() error { return nil }, w.cfg.Shared)
 	w.cfg.Outbox = outbox.New(outbox.Config{Store: s, DataDir: w.dir})
 	w.cfg.Outbox.Subscribe([]outbox.Subscriber{{Hook: "all", Kinds: event.Kinds()}})
-	w.cfg.Metrics = metrics.New(w.registry, "test", metrics.Probes{DiskFree: func() float64 { return 0 }, CoolDown: func() time.Time { return time.Time{} }, LastProgress: func() time.Time { return time.Time{} }, RetryingSince: func() time.Time { return time.Time{} }, Orphaned: func() float64 { return 0 }, UpstreamExpires: func() time.Time { return time.Time{} }, Overdue: func() float64 { return 0 }, Bandwidth: func() float64 { return 0 }, Scrub: func() metrics.Scrub { return metrics.Scrub{} }})
+	w.cfg.Metrics = metrics.New(w.registry, "test", metrics.Probes{DiskFree: func() float64 { return 0 }, CoolDown: func() time.Time { return time.Time{} }, LastProgress: func() time.Time { return time.Time{} }, RetryingSince: func() time.Time { return time.Time{} }, Orphaned: func() float64 { return 0 }, UpstreamExpires: func() time.Time { return time.Time{} }, Overdue: func() float64 { return 0 }, Bandwidth: func() float64 { return 0 }, Scrub: func() metrics.Scrub { return metrics.Scrub{} }, Patches: func() metrics.Patches { return metrics.Patches{} }})
 	w.configure()
 }
 

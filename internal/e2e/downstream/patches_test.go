@@ -1,0 +1,72 @@
+package downstream_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"syncd/internal/e2e"
+	"syncd/internal/emulator"
+)
+
+// streets is a text file of a release; the last line differs between months.
+func streets(month int) []byte {
+	var b bytes.Buffer
+	for i := range 8000 {
+		fmt.Fprintf(&b, "%d;street %d;%x\n", i, i*i%977, sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
+	}
+	fmt.Fprintf(&b, "month %d\n", month)
+	return b.Bytes()
+}
+
+// patches returns the names on disk.
+func patches(h *e2e.Host) (names []string) {
+	entries, _ := os.ReadDir(filepath.Join(h.Data, "patches"))
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.Name(), ".") {
+			names = append(names, entry.Name())
+		}
+	}
+	return names
+}
+
+// wantPatches waits until so many patches are there.
+func wantPatches(h *e2e.Host, want int) []string {
+	h.Helper()
+	h.Eventually(fmt.Sprintf("%d patches", want), func() bool { return len(patches(h)) == want })
+	return patches(h)
+}
+
+// A release that went live has a patch from the one before and a compressed whole. They go
+// with the setting.
+func TestTheDaemonMakesPatches(t *testing.T) {
+	t.Parallel()
+	u := newUpstream(t, []string{"m"})
+	u.Settings.More += "\npublish: {patches: {}}"
+	u.Configure()
+	u.addID("db01")
+	publish := func(month int) {
+		u.Provider.SetManifest("m", fmt.Sprintf("2026.%02d", month), emulator.File{Name: "m.dat", Content: emulator.Bytes(streets(month))}, emulator.File{Name: "noise.dat", Content: emulator.Random(1, 200_000)})
+	}
+	publish(9)
+	p := u.SyncedDaemon()
+	first := wantPatches(u.Host, 1)
+	publish(10)
+	p.Signal(syscall.SIGUSR1)
+	names := wantPatches(u.Host, 3)
+	if !slices.Contains(names, first[0]) {
+		t.Errorf("%v is gone from %v", first, names)
+	}
+	p.Terminate()
+	u.Settings.More = strings.Replace(u.Settings.More, "publish: {patches: {}}", "", 1)
+	u.Configure()
+	p = u.SyncedDaemon()
+	wantPatches(u.Host, 0)
+	p.Terminate()
+}
