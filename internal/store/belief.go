@@ -17,6 +17,7 @@ type Belief struct {
 	Generation int       `json:"generation"` // of the statement; 0 before the first
 	Issued     time.Time `json:"issued,omitzero"`
 	Expires    time.Time `json:"expires,omitzero"`
+	Count      string    `json:"count,omitempty"`   // of the generation; "" in states of before
 	Signers    []string  `json:"signers,omitempty"` // names of the keys that count
 	Trust      int       `json:"trust"`             // version that they are of
 

@@ -2,6 +2,7 @@ package believer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -253,8 +254,9 @@ func (b *Believer) Generation(count Count, g bucket.Generation) error {
 		}
 	}
 	s := b.next.statement
+	carrier := count
 	count = count.of(g.Count) // that of current.json is not signed
-	if err := b.checkOrderLocked(count, s.Generation); err != nil {
+	if err := cmp.Or(b.checkCountLocked(carrier, count, g), b.checkOrderLocked(count, s.Generation)); err != nil {
 		return err
 	}
 	switch known, found := b.belief.Rings[count.key(g.Ring)]; {
@@ -271,8 +273,29 @@ func (b *Believer) Generation(count Count, g bucket.Generation) error {
 		next.Rings = map[string]store.Believed{}
 	}
 	next.Rings[count.key(g.Ring)] = store.Believed{Number: s.Generation, SHA256: s.SHA256}
-	next.Generation, next.Issued, next.Expires, next.Signers = s.Generation, s.Issued, s.Expires, b.next.signers
+	next.Generation, next.Issued, next.Expires, next.Signers, next.Count = s.Generation, s.Issued, s.Expires, b.next.signers, count.name()
 	return b.keepLocked(next)
+}
+
+// checkCountLocked refuses what is brought in the place of something newer of another count:
+// their numbers do not say which of both is older.
+func (b *Believer) checkCountLocked(carrier, count Count, g bucket.Generation) error {
+	s, last := b.next.statement, b.belief
+	switch {
+	case carrier == Bucket && g.Count == bucket.CountHost:
+		return rollback("it is signed, but it is what a host serves or exports, which no publisher puts into a bucket", s.Generation)
+	case carrier != Bucket && last.Count != "" && last.Count != count.name() && s.Issued.Before(last.Issued):
+		return rollback("it was signed at %s, and generation %d, which was followed before, at %s", s.Generation, s.Issued.Format(time.RFC3339), last.Generation, last.Issued.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// name is that of the count in a generation.
+func (c Count) name() string {
+	if c == Bucket {
+		return bucket.CountBucket
+	}
+	return bucket.CountHost
 }
 
 // growLocked takes the versions of the trust text up to the one that the mirror names, each

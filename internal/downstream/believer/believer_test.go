@@ -263,6 +263,34 @@ func TestABucketThatIsPassedOn(t *testing.T) {
 	w.believes(third, thirdText)
 }
 
+// Who can write the bucket must not put there what its publisher serves or exports: its number
+// is higher than those of the bucket, whatever its age. Nor must anybody between bring one count
+// in the place of the other.
+func TestWhatIsOfTheOtherCountDoesNotGoBack(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	offer := func(number int, says string) (bucket.Current, bucket.Generation) {
+		w.now = w.now.Add(time.Hour)
+		_, g := w.offer(number, "")
+		g.Count = says
+		c := w.name(g)
+		c.Count = says
+		return c, g
+	}
+	served, servedText := offer(470_262, bucket.CountHost)
+	w.count = believer.Bucket
+	first, firstText := offer(11, bucket.CountBucket)
+	w.believes(first, firstText)
+	w.refuses(refusal.UpstreamRollback, served, servedText)
+	w.believes(first, firstText)
+
+	w.count = believer.Serving
+	w.refuses(refusal.UpstreamRollback, served, servedText)
+	w.believes(offer(470_263, bucket.CountHost))
+	w.restart(w.chain)
+	w.refuses(refusal.UpstreamRollback, first, firstText)
+	w.believes(offer(12, bucket.CountBucket))
+}
+
 func TestWhatWasBelievedExpires(t *testing.T) {
 	w := newWorld(t, 1, 1)
 	c, g := w.offer(7, "")

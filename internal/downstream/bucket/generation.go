@@ -25,7 +25,7 @@ type Generation struct {
 	Fence       int64      `json:"fence"`
 	Epoch       int64      `json:"epoch,omitempty"`
 	Ring        string     `json:"ring,omitempty"`  // of serve, whose followers see it; "" for all
-	Count       string     `json:"count,omitempty"` // CountBucket for one of a bucket; "" of earlier publishers and of serve
+	Count       string     `json:"count,omitempty"` // CountBucket or CountHost; "" of earlier publishers
 	Publisher   string     `json:"publisher"`
 	PublishedAt time.Time  `json:"published_at"`
 	Version     string     `json:"version"`   // of syncd
@@ -36,8 +36,11 @@ type Generation struct {
 	Destruction Orders `json:"destruction,omitempty"`
 }
 
-// CountBucket is the Count of a bucket: its publisher counts what it serves and exports apart.
-const CountBucket = "bucket"
+// The counts of a publisher: what it writes into a bucket, and what it serves and exports.
+const (
+	CountBucket = "bucket"
+	CountHost   = "host"
+)
 
 // Orders are what followers must destroy, by manifest.
 type Orders map[string]destruction.Order
@@ -140,7 +143,7 @@ func (g Generation) check(number int) error {
 	if g.Number != number || g.Previous < 0 || g.Previous >= g.Number || g.Fence < 0 {
 		return fmt.Errorf("generation %d after %d with fence %d", g.Number, g.Previous, g.Fence)
 	}
-	if g.Count != "" && g.Count != CountBucket {
+	if g.Count != "" && g.Count != CountBucket && g.Count != CountHost {
 		return fmt.Errorf("unknown count %.40q", g.Count)
 	}
 	if err := cmp.Or(checkEpoch(g.Epoch), checkLine("publisher", g.Publisher), checkLine("version", g.Version), checkLine("ring", g.Ring), checkTime("published_at", g.PublishedAt)); err != nil {

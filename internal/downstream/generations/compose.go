@@ -101,7 +101,7 @@ func (g *Generations) replaceLocked(r *ring, next *Edition, now time.Time) error
 		r.newest = next
 		return nil
 	}
-	next.Number, next.Publisher, next.Version = g.numberLocked(now), g.cfg.Publisher, g.cfg.Version
+	next.Number, next.Count, next.Publisher, next.Version = g.numberLocked(now), bucket.CountHost, g.cfg.Publisher, g.cfg.Version
 	next.PublishedAt = now.UTC().Truncate(time.Second)
 	if r.newest != nil {
 		next.Previous = r.newest.Number

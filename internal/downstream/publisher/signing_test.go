@@ -468,3 +468,29 @@ func TestAVerificationLooksAtTrustTexts(t *testing.T) {
 		server.Put("mirror/trust/2", k.chain[1].Bytes())
 	}
 }
+
+// Somebody put into the bucket what this host serves: it is signed, but it is not of the bucket.
+func TestAPublisherGoesOnFromNothingThatAHostServes(t *testing.T) {
+	server, k, h := start(t), newKeys(t, 1, "a"), newHost(t)
+	h.serve("addr", "2026.10", map[string]string{"a": "1"})
+	p := newPublisher(t, server.Endpoint, h, k.signsWith(t, 0, time.Hour))
+	mustPublish(t, p, Request{})
+	c, g := look(t, server).current, look(t, server).generation
+	if g.Count != bucket.CountBucket {
+		t.Errorf("%+v", g)
+	}
+	more := g.Manifests[0]
+	more.Name = "more"
+	g.Number, g.Count, g.Manifests = 470_371, bucket.CountHost, append(g.Manifests, more)
+	server.Put("mirror/"+bucket.GenerationName(g.Number), g.Text())
+	signer, err := trust.NewSigner(k.private[0], k.chain, time.Hour)
+	must(t, err)
+	c.Generation, c.SHA256 = g.Number, sha256.Sum256(g.Text())
+	c.Statement, err = signer.Sign("", g.Number, c.SHA256, time.Now())
+	must(t, err)
+	server.Put("mirror/"+bucket.CurrentName, c.Text())
+	mustPublish(t, p, Request{Check: true})
+	if now := look(t, server).generation; now.Count != bucket.CountBucket || len(now.Manifests) != 1 || now.Number < 470_371 {
+		t.Errorf("%+v", now)
+	}
+}

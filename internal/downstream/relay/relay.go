@@ -13,6 +13,7 @@ import (
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/trust"
 	"syncd/internal/manifest"
 )
 
@@ -110,6 +111,9 @@ func (f *Folder) Keep(current, generation []byte) error {
 	if err != nil {
 		return err
 	}
+	if f.isStaleLocked(t) {
+		return nil
+	}
 	kept := append(slices.DeleteFunc(slices.Clone(f.kept), isIt), t)
 	kept = kept[max(len(kept)-maxKept, 0):]
 	if err := f.writeLocked(kept); err != nil {
@@ -118,6 +122,17 @@ func (f *Folder) Keep(current, generation []byte) error {
 	f.kept = kept
 	f.pruneLocked()
 	return nil
+}
+
+// isStaleLocked is true for a generation of another count than the newest one, which was signed
+// later: this host took that on another way, and those who follow it must not go back.
+func (f *Folder) isStaleLocked(t Text) bool {
+	if len(f.kept) == 0 || f.kept[len(f.kept)-1].Generation.Count == t.Generation.Count {
+		return false
+	}
+	newest, newestErr := trust.ParseStatement([]byte(f.kept[len(f.kept)-1].Current.Statement))
+	s, err := trust.ParseStatement([]byte(t.Current.Statement))
+	return newestErr == nil && err == nil && s.Issued.Before(newest.Issued)
 }
 
 func (f *Folder) writeLocked(kept []Text) error {

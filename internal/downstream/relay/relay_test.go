@@ -3,10 +3,12 @@ package relay_test
 import (
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"syncd/internal/disk/durable"
 	"syncd/internal/downstream/bucket"
@@ -112,4 +114,37 @@ func TestTheNewestTextsAreKept(t *testing.T) {
 	current, generation, _ = given(21, "v", "four")
 	must(f.Keep(current, generation))
 	check("four", 21)
+}
+
+// A host that follows a bucket took a bundle: what is older in the bucket is not passed on.
+func TestWhatIsOlderOnAnotherWayIsNotKept(t *testing.T) {
+	m, err := mirror.Open(filepath.Join(t.TempDir(), "data"), &durable.Disk{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.MakeState(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	f := relay.Open(m.Root(), &durable.Disk{})
+	noon := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	for _, row := range []struct {
+		count  string
+		number int
+		issued time.Duration
+		newest int
+	}{
+		{bucket.CountBucket, 11, 0, 11}, {bucket.CountHost, 470_371, time.Hour, 470_371}, {bucket.CountBucket, 11, 0, 470_371},
+		{bucket.CountBucket, 11, 2 * time.Hour, 11}, {bucket.CountBucket, 10, time.Hour, 10}, // the host came into another ring
+	} {
+		g := bucket.Generation{Number: row.number, Count: row.count}.Text()
+		statement := fmt.Sprintf("syncd-generation/v1\norigin o\ngeneration %d\nsha256 %x\nissued %s\nexpires %s\n",
+			row.number, sha256.Sum256(g), noon.Add(row.issued).Format(time.RFC3339), noon.AddDate(0, 0, 1).Format(time.RFC3339))
+		if err := f.Keep(bucket.Current{Generation: row.number, SHA256: sha256.Sum256(g), Statement: statement}.Text(), g); err != nil {
+			t.Fatal(err)
+		}
+		if newest := f.Texts()[0].Generation.Number; newest != row.newest {
+			t.Errorf("%+v: generation %d is passed on", row, newest)
+		}
+	}
 }

@@ -149,7 +149,7 @@ func (k *bucketKind) look(ctx context.Context) error {
 		return fmt.Errorf("generation %d of the publisher %w %s: check the name, and what the publisher mirrors", generation.Number, errNotOffered, k.Target.Name)
 	}
 	k.offer = offer{Manifest: m, generation: generation.Number, ring: generation.Ring, epoch: generation.Epoch, count: generation.Count}
-	if saved := &k.answer.Saved; !k.followed() { // it followed something else
+	if saved := &k.answer.Saved; !k.followed() || !k.isOfCount(generation) { // it followed something else
 		saved.EpochTaken = generation.Epoch
 	} else {
 		k.offer.isOld, k.offer.isForced = k.isOlder(generation), generation.Epoch > saved.EpochTaken
@@ -169,8 +169,13 @@ func (k *bucketKind) noteOrder(g bucket.Generation) {
 // rings have no order, nor have those that a host passes on from a bucket and from elsewhere.
 func (k *bucketKind) isOlder(g bucket.Generation) bool {
 	saved := k.answer.Saved
-	isCounted := g.Ring == saved.Ring && (g.Count == saved.Count || !k.cfg.Bucket.IsHost())
+	isCounted := g.Ring == saved.Ring && k.isOfCount(g)
 	return k.followed() && isCounted && cmp.Or(cmp.Compare(g.Epoch, saved.Epoch), cmp.Compare(g.Number, saved.Generation)) < 0
+}
+
+// isOfCount is true for a generation whose number and epoch compare with those of the last one.
+func (k *bucketKind) isOfCount(g bucket.Generation) bool {
+	return g.Count == k.answer.Saved.Count || !k.cfg.Bucket.IsHost()
 }
 
 // followed is true if what is saved is of this mirror.
