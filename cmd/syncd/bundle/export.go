@@ -22,6 +22,7 @@ import (
 	"syncd/internal/disk/fsops"
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/bundle"
+	"syncd/internal/downstream/keyfile"
 	"syncd/internal/downstream/relay"
 	"syncd/internal/engine/operation"
 	"syncd/internal/manifest"
@@ -112,6 +113,9 @@ func (e *export) run(ctx context.Context) (Exported, error) {
 	for try := 1; ; try++ {
 		done, err := e.once(ctx, cfg, since)
 		if !errors.Is(err, errStale) || try == 3 {
+			if chain, unread := keyfile.Chain(cfg.Sign.TrustFile); err == nil && unread == nil && chain.Newest().Threshold > 1 {
+				fmt.Fprintf(e.app.Stderr, "warning: signed by this host's key alone: hosts with the trust file ask for %d keys and refuse the bundle; export it on a host that follows the bucket\n", chain.Newest().Threshold)
+			}
 			return done, err
 		}
 	}

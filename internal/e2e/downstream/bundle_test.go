@@ -296,6 +296,22 @@ func signs(h *e2e.Host, origin string) {
 	h.ConfigureWith("sign: {key_file: " + h.Path("key") + ", trust_file: " + h.Path("trust") + "}")
 }
 
+// Publishers collect signatures in a bucket. A disk carries that of one alone.
+func TestAnExportSaysThatTooFewKeysSigned(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t, "one")
+	h.Month("one", "2026.09", "first")
+	signs(h, "mirror.example.net")
+	h.Sync(0)
+	e2e.Same(h, "warning", "", h.Expect(0, "bundle", "export", h.Path("one.tar")).Stderr)
+	other := strings.TrimSpace(h.Expect(0, "trust", "keygen", "bob", "-o", h.Path("other")).Stdout)
+	h.Expect(0, "trust", "add", other, "--threshold", "2", "--trust", h.Path("trust"), "--key", h.Path("key"), "--key", h.Path("other"))
+	h.Contains("warning", h.Expect(0, "bundle", "export", h.Path("two.tar")).Stderr, "hosts with the trust file ask for 2 keys and refuse the bundle")
+	h.Settings.More += "\nserve: {listen: \"127.0.0.1:1\", public_url: \"http://127.0.0.1:1\"}"
+	h.Configure()
+	h.Contains("doctor", h.Syncd("doctor").Stdout, "sign.trust_file asks for 2 keys")
+}
+
 func TestABundleIsBelievedBecauseOfItsKey(t *testing.T) {
 	t.Parallel()
 	g := newGap(t, "one")
