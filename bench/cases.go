@@ -43,6 +43,7 @@ func cases() []benchCase {
 		benchCase{name: "kill", measure: measureKill},
 		benchCase{name: "scrapes", measure: measureScrapes},
 		benchCase{name: "serve", measure: measureServe},
+		benchCase{name: "follow", measure: measureFollow, manyFiles: true},
 		benchCase{name: "changes", measure: measureChanges},
 		benchCase{name: "patches", measure: measurePatches},
 	)

@@ -16,6 +16,12 @@
 // file do not wait: the hasher reads their bytes back from the file later. A single
 // connection waits, so that nothing is read twice.
 //
+// # Packs
+//
+// A source may have many small contents in one answer. FetchPack gives them out one after
+// the other, from memory, and Keep writes each to a file of its own: no request, response or
+// goroutine is made for one. Whatever is wrong with a pack, its contents are left to Fetch.
+//
 // # Buffers
 //
 // A read over TLS brings 16 KiB at most, too few to write and hash by themselves. A

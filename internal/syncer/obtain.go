@@ -201,6 +201,7 @@ func (w wave) download(ctx context.Context) {
 		begun, end := j.begin(within)
 		defer end()
 		orders[i] = begun.order(j.plan())
+		orders[i].Packs = w.source.Packs(orders[i].Missing)
 	}
 	batch := w.downloads.Batch(w.session, orders)
 	var group errgroup.Group

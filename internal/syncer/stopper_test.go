@@ -35,7 +35,7 @@ var errFailed = &transport.Error{Kind: transport.Rejected, Endpoint: "Test", Sta
 // and ends the context at the nth moment of one kind.
 type stopper struct {
 	source.Provider
-	fetcher download.Fetcher
+	download.Fetcher
 	context.Context
 	stop   context.CancelCauseFunc
 	moment moment
@@ -49,7 +49,7 @@ type stopper struct {
 func (w *world) stopping(n int, at moment) (*syncer.Syncer, *stopper) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	w.Cleanup(func() { stop(nil) })
-	s := &stopper{Provider: w.cfg.Provider, fetcher: w.cfg.Fetcher, Context: ctx, stop: stop, moment: at}
+	s := &stopper{Provider: w.cfg.Provider, Fetcher: w.cfg.Fetcher, Context: ctx, stop: stop, moment: at}
 	s.left.Store(int64(n))
 	cfg := w.cfg
 	cfg.Provider, cfg.Fetcher = s, s
@@ -115,7 +115,7 @@ func (s *stopper) Fetch(ctx context.Context, file manifest.File, size int64, wat
 		return verify.Proven{}, err
 	}
 	defer s.count(afterCall)
-	fetched, err := s.fetcher.Fetch(ctx, file, size, watch)
+	fetched, err := s.Fetcher.Fetch(ctx, file, size, watch)
 	if err == nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()

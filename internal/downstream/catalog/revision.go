@@ -67,5 +67,8 @@ func (r *Revision) Files() iter.Seq[File] {
 	}
 }
 
+// At returns the file at a place of Files.
+func (r *Revision) At(place int) File { return File{r, r.files[place]} }
+
 // holds is true if the provider resolved an alias to this revision's release.
 func (r *Revision) holds(alias manifest.Release) bool { return slices.Contains(r.aliases, alias) }

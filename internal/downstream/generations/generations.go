@@ -61,7 +61,8 @@ type Generations struct {
 	rings  map[string]*ring
 	warned map[string]bool
 
-	held     map[held]bool // see holdsLocked
+	held     map[held]bool   // see holdsLocked
+	packs    map[held][]pack // see givenPacksLocked
 	records  map[*catalog.Revision]*Record
 	served   map[string]record.Record // of the snapshot servedAt
 	servedAt *catalog.Snapshot
@@ -110,7 +111,7 @@ func New(cfg Config) (*Generations, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	g := &Generations{cfg: cfg, rings: map[string]*ring{}, records: map[*catalog.Revision]*Record{}, held: map[held]bool{}, warned: map[string]bool{}}
+	g := &Generations{cfg: cfg, rings: map[string]*ring{}, records: map[*catalog.Revision]*Record{}, held: map[held]bool{}, packs: map[held][]pack{}, warned: map[string]bool{}}
 	return g, g.load()
 }
 

@@ -107,7 +107,7 @@ func (g *Generations) givenLocked(t relay.Text, name string, snapshot *catalog.S
 			e.revisions[r.Key()] = sees == nil || sees(r)
 		}
 		if size, err := g.sizeOf(m); err == nil {
-			e.records[m.Record()] = &Record{Revision: own, Sum: m.RecordSHA256, Size: size, entry: m, isGiven: true}
+			e.records[m.Record()] = &Record{Revision: own, Sum: m.RecordSHA256, Size: size, entry: m, packs: g.givenPacksLocked(own, m), isGiven: true}
 		}
 	}
 	return e, isWhole, true

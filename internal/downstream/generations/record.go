@@ -22,6 +22,7 @@ type Record struct {
 	Size     int64             // of the text
 
 	entry  bucket.Manifest // of a generation, if no operator holds it
+	packs  []pack
 	source string
 	listed int
 	isBare bool
@@ -37,7 +38,8 @@ type Record struct {
 func newRecord(revision *catalog.Revision, read record.Record) *Record {
 	made, err := bucket.TextOf(read)
 	r := &Record{Revision: revision, Sum: made.Sum, Size: made.Size, entry: bucket.EntryOf(read), source: read.Source, listed: read.Listed, isBare: made.IsBare, err: err}
-	r.entry.Held, r.entry.RecordSHA256 = false, made.Sum
+	r.packs = packsIn(revision, read.Files)
+	r.entry.Held, r.entry.RecordSHA256, r.entry.Packs = false, made.Sum, len(r.packs)
 	return r
 }
 
@@ -145,6 +147,11 @@ func (g *Generations) forgetLocked(snapshot *catalog.Snapshot) {
 	for h := range g.held {
 		if snapshot.Find(h.revision.Key()) != h.revision {
 			delete(g.held, h)
+		}
+	}
+	for h := range g.packs {
+		if snapshot.Find(h.revision.Key()) != h.revision {
+			delete(g.packs, h)
 		}
 	}
 }

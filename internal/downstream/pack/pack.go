@@ -17,12 +17,15 @@ import (
 // compressors are idle ones: each takes some memory to begin with. They are fast rather than
 // thorough, because serve makes a pack for each follower.
 var compressors = sync.Pool{New: func() any {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(window))
 	if err != nil {
 		panic(err) // only for options that do not exist
 	}
 	return encoder
 }}
+
+// window is how far back a pack's compression looks, in bytes. Serve makes many packs at once.
+const window = 1 << 20
 
 // Write writes a pack. open opens a content; one that has another size than the pack says is
 // an error, after which what was written is of no use.

@@ -59,18 +59,20 @@ var browseOrders = map[string]func(a, b browseRow) int{
 // browseTimeout is how long a client may take to read a page.
 const browseTimeout = time.Minute
 
-// pages are those that are being written. A page can take tens of megabytes and a minute.
+// places bound the answers of a kind that are being written, because each takes memory.
 // Safe for concurrent use.
-type pages struct {
-	mu  sync.Mutex
+type places struct {
+	most, mostOfOne int
+
+	mu  sync.Mutex // guards what follows
 	all int
 	of  map[accounts.Identity]int
 }
 
-func (p *pages) begin(who accounts.Identity) bool {
+func (p *places) begin(who accounts.Identity) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.all == maxPages || p.of[who] == maxPagesOfOne {
+	if p.all == p.most || p.of[who] == p.mostOfOne {
 		return false
 	}
 	if p.of == nil {
@@ -80,7 +82,7 @@ func (p *pages) begin(who accounts.Identity) bool {
 	return true
 }
 
-func (p *pages) end(who accounts.Identity) {
+func (p *places) end(who accounts.Identity) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.all, p.of[who] = p.all-1, p.of[who]-1

@@ -3,8 +3,9 @@
 // works by changing the address. docs/wire/releases.md and docs/fleet.md describe it.
 //
 // Its answers come from the catalog, which holds only what was proven and published.
-// The only thing that a request reads from the disk is the object of a download. No
-// request makes syncd ask the provider.
+// The only things that a request reads from the disk are the object of a download, and
+// those of a pack, which is compressed as it is sent. No request makes syncd ask the
+// provider.
 //
 // # Slow and hostile clients
 //

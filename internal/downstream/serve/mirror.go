@@ -25,6 +25,7 @@ func (c *call) mirror() {
 	name := strings.Join(c.args[1:], "/")
 	number, isGeneration := bucket.ParseGenerationName(name)
 	object, isObject := bucket.ParseObjectName(name)
+	pack, isPack := bucket.ParsePackName(name)
 	version, isTrust := bucket.ParseTrustName(name)
 	switch {
 	case name == bucket.CurrentName:
@@ -35,6 +36,8 @@ func (c *call) mirror() {
 		c.record(name)
 	case isObject:
 		c.object(object)
+	case isPack:
+		c.pack(pack)
 	case isTrust:
 		c.trust(version)
 	default:

@@ -66,7 +66,8 @@ type Service struct {
 	cfg     Config
 	bytes   *accounts.Queue // nil for no limit
 	wrong   chan struct{}   // held by requests with a wrong id
-	pages   pages           // being written
+	pages   places          // a page can take tens of megabytes and a minute
+	packs   places          // a pack takes memory for its compression
 	lengths lengths
 }
 
@@ -76,6 +77,8 @@ const (
 	maxWrong        = 256 // answers to wrong ids that wait at once
 	maxPages        = 4   // pages for people written at once
 	maxPagesOfOne   = 2   // of them, for one follower
+	maxPacks        = 32  // made at once
+	maxPacksOfOne   = 4   // of them, for one follower
 )
 
 // New returns a service.
@@ -88,7 +91,11 @@ func New(cfg Config) *Service {
 	if cfg.Bandwidth != nil {
 		bytes = accounts.NewQueue(cfg.Bandwidth)
 	}
-	return &Service{cfg: cfg, bytes: bytes, wrong: make(chan struct{}, maxWrong)}
+	return &Service{
+		cfg: cfg, bytes: bytes, wrong: make(chan struct{}, maxWrong),
+		pages: places{most: maxPages, mostOfOne: maxPagesOfOne},
+		packs: places{most: maxPacks, mostOfOne: maxPacksOfOne},
+	}
 }
 
 type everything struct{}

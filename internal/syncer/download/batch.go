@@ -41,6 +41,7 @@ type Order struct {
 	Missing  []*manifest.File
 	Sizes    *manifest.Table[int64] // as far as they are known
 	Assumed  int64                  // size to assume of the others; 0 to assume nothing
+	Packs    []fetcher.Pack         // in which several of Missing come
 }
 
 // ErrUnforeseen ends a download before its bytes arrive: the file is larger than its order
@@ -161,7 +162,10 @@ func (b *Batch) Obtain(ctx context.Context, o *Order) error {
 	tasks := b.tasks[o]
 	small, large := split(tasks)
 	var group errgroup.Group
-	group.Go(func() error { return b.obtainEach(ctx, o, small, smallFiles) })
+	group.Go(func() error {
+		b.obtainPacks(ctx, o)
+		return b.obtainEach(ctx, o, small, smallFiles)
+	})
 	group.Go(func() error { return b.obtainEach(ctx, o, large, b.Transfers) })
 	err := group.Wait()
 	for _, t := range tasks {
@@ -197,7 +201,7 @@ func (b *Batch) obtainEach(ctx context.Context, o *Order, tasks []*task, atOnce 
 					return context.Cause(ctx)
 				}
 				if o.Wants() && tasks[i].begun.CompareAndSwap(false, true) {
-					b.obtain(ctx, tasks[i])
+					b.obtain(ctx, tasks[i], b.fetchAnyLink)
 				}
 			}
 			return nil
@@ -208,17 +212,17 @@ func (b *Batch) obtainEach(ctx context.Context, o *Order, tasks []*task, atOnce 
 
 // obtain makes one content an object, unless another sync does it. The download of a
 // content that only one order wants ends with the context of that order.
-func (b *Batch) obtain(ctx context.Context, t *task) {
+func (b *Batch) obtain(ctx context.Context, t *task, get getter) {
 	if t.ended != nil {
 		defer close(t.ended)
 	}
-	for b.tryObtain(ctx, t) {
+	for b.tryObtain(ctx, t, get) {
 	}
 }
 
 // tryObtain is true if the download was given up for a file of a folder, so that the task
 // begins again.
-func (b *Batch) tryObtain(ctx context.Context, t *task) (again bool) {
+func (b *Batch) tryObtain(ctx context.Context, t *task, get getter) (again bool) {
 	open := t.open()
 	if len(open) == 0 || ctx.Err() != nil {
 		return false
@@ -236,18 +240,21 @@ func (b *Batch) tryObtain(ctx context.Context, t *task) (again bool) {
 		t.settle(object, nil)
 	default:
 		t.owner = open[0]
-		return b.fetchTask(ctx, t)
+		return b.fetchTask(ctx, t, get)
 	}
 	return false
 }
 
+// getter gets the file of a task.
+type getter func(ctx context.Context, t *task) (verify.Proven, error)
+
 // fetchTask downloads the content of a begun flight and makes it an object. It is true if
 // the flight was given up.
-func (b *Batch) fetchTask(ctx context.Context, t *task) (givenUp bool) {
+func (b *Batch) fetchTask(ctx context.Context, t *task, get getter) (givenUp bool) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	b.Pool.flights.offer(t.content(), stop)
-	file, err := b.fetchAnyLink(ctx, t)
+	file, err := get(ctx, t)
 	if b.Pool.flights.landed(t.content(), err != nil) {
 		return true
 	}

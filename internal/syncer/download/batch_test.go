@@ -73,6 +73,8 @@ func (w *wanter) Arrived(bytes int64) {
 // provider answers after a second. It fails the test when a content is asked for twice at
 // the same time.
 type provider struct {
+	Fetcher // there are no packs
+
 	t      *testing.T
 	fail   map[manifest.Digest]error
 	during func(content manifest.Digest)

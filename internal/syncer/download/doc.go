@@ -6,6 +6,7 @@
 //
 // The largest contents go first, and many small ones beside a few large ones: at most
 // transfers.files large ones and 64 small ones of each manifest, and as many over all
-// syncs, without those that crawl (less than 64 KiB in 10 s). If one manifest's link
-// fails, another manifest's link to the same content is tried.
+// syncs, without those that crawl (less than 64 KiB in 10 s). Contents that come in packs
+// are taken out of them first, two packs at once. If one manifest's link fails, another
+// manifest's link to the same content is tried.
 package download

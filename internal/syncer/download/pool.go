@@ -56,6 +56,8 @@ func (p *Pool) Wait(ctx context.Context, contents []manifest.Digest) error {
 // digests.
 type Fetcher interface {
 	Fetch(ctx context.Context, file manifest.File, size int64, watch fetcher.Watcher) (verify.Proven, error)
+	FetchPack(ctx context.Context, p fetcher.Pack, use func(content manifest.Object, bytes []byte, received int64) error) error
+	Keep(ctx context.Context, content manifest.Object, bytes []byte) (verify.Proven, error)
 }
 
 // Downloader downloads for the syncs and repairs of one configuration. Safe for

@@ -274,6 +274,9 @@ func (k *bucketKind) digests(_ context.Context, files []manifest.File, _ func(ma
 			k.sizes.answer(f.Expected, k.recorded[at].Size, nil)
 		}
 	}
+	if k.takesOffer() && !k.hasTaken() {
+		k.packs.add(k.offer.Manifest, k.recorded)
+	}
 	k.recorded = nil
 	return nil
 }

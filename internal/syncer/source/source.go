@@ -60,6 +60,7 @@ type Source struct {
 	offers    offers
 	summaries summaries
 	reports   reports
+	packs     packs
 }
 
 // New returns the source of one sync.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
@@ -23,6 +24,7 @@ type Release struct {
 	Files    map[string]string // contents of Data files, by name
 	Held     bool
 	Metadata string // of each file, as JSON; "" for a publisher that was told none
+	Packed   bool   // its small contents can also be had in packs
 
 	MirroredAt time.Time
 }
@@ -68,7 +70,35 @@ func writeRelease(put func(name string, content []byte), r Release) bucket.Manif
 	described := withMetadata(text.Bytes(), r.Metadata)
 	put(m.Record(), described)
 	m.Held, m.Described, m.RecordSHA256, m.MirroredAt = r.Held, r.Metadata != "", sha256.Sum256(described), r.MirroredAt
+	if r.Packed {
+		m.Packs = writePacks(put, r, revision.Files)
+	}
 	return m
+}
+
+// writePacks returns how many packs it wrote.
+func writePacks(put func(name string, content []byte), r Release, files []record.File) int {
+	packs, contents := bucket.PacksOf(files), map[manifest.ObjectID]string{}
+	for _, f := range files {
+		contents[f.Object] = r.Files[f.Path]
+	}
+	for _, p := range packs {
+		var all []byte
+		for _, c := range p.Contents {
+			all = append(all, contents[c.ID]...)
+		}
+		put(p.Name(), Compressed(all))
+	}
+	return len(packs)
+}
+
+// Compressed is the zstd of a content.
+func Compressed(content []byte) []byte {
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		panic(err) // only for options that do not go together
+	}
+	return encoder.EncodeAll(content, nil)
 }
 
 // withMetadata adds metadata to each file of a record. It can be of another form than

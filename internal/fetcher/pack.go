@@ -1,0 +1,157 @@
+package fetcher
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"syncd/internal/clients/transport"
+	"syncd/internal/host/rate"
+	"syncd/internal/manifest"
+	"syncd/internal/verify"
+)
+
+// Pack is a text of the source with several small contents: a zstd stream of them.
+type Pack struct {
+	ID       manifest.ObjectID
+	Contents []manifest.Object // in their order
+}
+
+// PackSource is a Source that has packs.
+type PackSource interface {
+	OpenPack(ctx context.Context, id manifest.ObjectID) (*transport.Response, error)
+}
+
+// packOverhead is how much a pack may be larger than its contents.
+const packOverhead = 64 << 10
+
+// maxPackWindow bounds the memory that a pack takes.
+const maxPackWindow = 8 << 20
+
+// errPack says that a pack is not one of the contents that its record names.
+var errPack = errors.New("the pack has other contents than its record says")
+
+// FetchPack calls use with each content of a pack that has its digest, and with how many
+// bytes came over the network for it. A content may come again after an interruption. The
+// memory belongs to use until it returns. An error of use ends the pack.
+func (f *Fetcher) FetchPack(ctx context.Context, p Pack, use func(content manifest.Object, bytes []byte, received int64) error) error {
+	source, has := f.source.(PackSource)
+	if !has {
+		return errPack
+	}
+	furthest := 0
+	return f.source.Retry(ctx, func(progress func()) error {
+		come, err := f.readPack(ctx, source, p, use)
+		if come > furthest {
+			furthest = come
+			progress()
+		}
+		return err
+	})
+}
+
+// readPack makes one attempt. It returns how many contents came.
+func (f *Fetcher) readPack(ctx context.Context, source PackSource, p Pack, use func(manifest.Object, []byte, int64) error) (come int, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	res, err := source.OpenPack(ctx, p.ID)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	body := &packBody{ctx: ctx, body: res.Body, bandwidth: f.bandwidth, pace: pace{least: f.minRate}, left: packOverhead}
+	largest := int64(0)
+	for _, c := range p.Contents {
+		body.left += c.Size
+		largest = max(largest, c.Size)
+	}
+	decoder, err := zstd.NewReader(body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxPackWindow))
+	if err != nil {
+		return 0, err
+	}
+	defer decoder.Close()
+	buffer := make([]byte, largest)
+	for _, c := range p.Contents {
+		content := buffer[:c.Size]
+		if _, err := io.ReadFull(decoder, content); err != nil {
+			return come, body.explain(err)
+		}
+		come++
+		if sha256.Sum256(content) != c.ID {
+			continue // it comes by itself
+		}
+		received := body.received
+		body.received = 0
+		if err := use(c, content, received); err != nil {
+			return come, err
+		}
+	}
+	return come, nil
+}
+
+// Keep makes a file of a content in memory that has its digest.
+func (f *Fetcher) Keep(ctx context.Context, content manifest.Object, bytes []byte) (verify.Proven, error) {
+	p, err := f.openPartial(ctx, content.ID.Digest(), true)
+	if err != nil {
+		return verify.Proven{}, refuseFullDisk(err)
+	}
+	defer p.close()
+	if p.hasOldBytes {
+		err = p.restart()
+	}
+	if err == nil {
+		err = p.file.writeAt(bytes, 0)
+	}
+	if err == nil {
+		err = p.file.makeReadOnly()
+	}
+	if err != nil {
+		return verify.Proven{}, refuseFullDisk(p.discardIfUseless(err))
+	}
+	return verify.Proven{Name: p.name, Object: content}, nil
+}
+
+// packBody is the body of a pack. It keeps within the bandwidth limit and the pace, and ends
+// where no pack of such contents does.
+type packBody struct {
+	ctx       context.Context //nolint:containedctx // it lives as long as its request
+	body      io.Reader
+	bandwidth *rate.Budget
+	pace      pace
+	left      int64
+	received  int64 // since a content was taken last
+	err       error // of the body
+}
+
+func (b *packBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errPack
+	}
+	asked := time.Now()
+	n, err := b.body.Read(p[:min(int64(len(p)), b.left, int64(b.bandwidth.Most()))])
+	b.left, b.received = b.left-int64(n), b.received+int64(n)
+	if slow := b.pace.add(n, time.Since(asked)); err == nil {
+		err = slow
+	}
+	if limit := b.bandwidth.Wait(b.ctx, n); err == nil {
+		err = limit
+	}
+	if err != nil && err != io.EOF { //nolint:errorlint // a wrapped one is a failure
+		b.err = err
+	}
+	return n, err
+}
+
+// explain returns the error of the body that a decoder's error follows from, or says that
+// the pack cannot be used.
+func (b *packBody) explain(err error) error {
+	if b.err != nil {
+		return b.err
+	}
+	return fmt.Errorf("%w: %w", errPack, err)
+}
