@@ -114,7 +114,7 @@ func (f *followers) serve(ctx context.Context, group *errgroup.Group, cfg *confi
 	}
 	service := serve.New(serve.Config{
 		Catalog: e.Followers.Catalog(), Generations: editions, PublicURL: cfg.Serve.PublicURL.String(), IDParam: cfg.Source.CustomerIDParam,
-		IDs: f.ids, Bandwidth: f.budget, Asker: serve.ByFleet(e.Followers.Fleet()), Order: e.Followers.Order, Observe: metrics.NewServe(registry).Request,
+		IDs: f.ids, Bandwidth: f.budget, Patches: e.Patches.Store(), Asker: serve.ByFleet(e.Followers.Fleet()), Order: e.Followers.Order, Observe: metrics.NewServe(registry).Request,
 	})
 	group.Go(func() error {
 		return serve.Serve(ctx, listener, service, httpserver.Options{

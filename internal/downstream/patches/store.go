@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/fsops"
@@ -104,14 +105,20 @@ func (s *Store) List(r record.Record) (list []bucket.Patch) {
 	return list
 }
 
-// Open opens a patch. The error is fs.ErrNotExist if there is none.
-func (s *Store) Open(before, after manifest.ObjectID) (f *os.File, size int64, err error) {
-	size, found := s.size(Pair{Old: before, New: after})
-	if !found {
-		return nil, 0, fs.ErrNotExist
+// Open opens a patch, which was made at a time. The error is fs.ErrNotExist if there is none.
+func (s *Store) Open(before, after manifest.ObjectID) (f *os.File, made time.Time, err error) {
+	p := Pair{Old: before, New: after}
+	if _, found := s.size(p); !found {
+		return nil, made, fs.ErrNotExist
 	}
-	f, err = s.root.OpenRegular(nameOf(Pair{Old: before, New: after}))
-	return f, size, err
+	if f, err = s.root.OpenRegular(nameOf(p)); err != nil {
+		return nil, made, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, made, errors.Join(err, f.Close())
+	}
+	return f, info.ModTime(), nil
 }
 
 // Kept counts the patches and their bytes.

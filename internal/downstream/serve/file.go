@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -105,23 +106,28 @@ func (c *call) download() {
 // send sends the content of a file. pruned answers when it is gone.
 func (c *call) send(f catalog.File, pruned func()) {
 	object, err := c.s.cfg.Catalog.Open(f)
+	c.sendFile(object, err, etagOf(f.Object()), pruned)
+}
+
+// sendFile sends a file, which it closes, or answers the error of opening it.
+func (c *call) sendFile(file *os.File, err error, etag string, gone func()) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		c.a.Header().Del("Content-Disposition")
-		pruned()
+		gone()
 		return
 	case err != nil:
 		c.a.problem(http.StatusInternalServerError, typeProblem("internalError", "The file cannot be read at the moment."))
 		return
 	}
-	defer object.Close()
+	defer file.Close()
 	h := c.a.Header()
-	h.Set("ETag", `"`+f.Object().String()+`"`)
+	h.Set("ETag", etag)
 	h.Set("Content-Type", "application/octet-stream")
 	if strings.Count(c.r.Header.Get("Range"), ",") >= maxRanges {
 		h.Del("ETag")
 		c.a.problem(http.StatusRequestedRangeNotSatisfiable, titleProblem(http.StatusRequestedRangeNotSatisfiable, "Range", "There are too many ranges."))
 		return
 	}
-	http.ServeContent(c.a, c.r, "", time.Time{}, object)
+	http.ServeContent(c.a, c.r, "", time.Time{}, file)
 }

@@ -3,6 +3,7 @@ package serve
 import (
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -27,6 +28,8 @@ func (c *call) mirror() {
 	object, isObject := bucket.ParseObjectName(name)
 	pack, isPack := bucket.ParsePackName(name)
 	version, isTrust := bucket.ParseTrustName(name)
+	before, after, isPatch := bucket.ParsePatchName(name)
+	listed, isPatchList := bucket.PatchListRecord(name)
 	switch {
 	case name == bucket.CurrentName:
 		c.current()
@@ -40,6 +43,10 @@ func (c *call) mirror() {
 		c.pack(pack)
 	case isTrust:
 		c.trust(version)
+	case isPatch && c.s.cfg.Patches != nil:
+		c.patch(before, after)
+	case isPatchList && c.s.cfg.Patches != nil:
+		c.patchList(listed)
 	default:
 		c.noText()
 	}
@@ -109,6 +116,44 @@ func (c *call) object(id manifest.ObjectID) {
 		return
 	}
 	c.send(f, c.noText)
+}
+
+// patch answers with a patch to a content that the follower could have as a whole, and keeps a
+// revision that has the content for the follower.
+func (c *call) patch(before, after manifest.ObjectID) {
+	f, found := c.s.cfg.Generations.Object(c.asker.Ring(), after)
+	if !found || !c.asked(f.Revision) {
+		c.noText()
+		return
+	}
+	c.private() // it may be made again, in other bytes
+	patch, made, err := c.s.cfg.Patches.Open(before, after)
+	c.sendFile(patch, err, fmt.Sprintf(`"%s-%x"`, after, made.UnixNano()), c.noText)
+}
+
+// patchList answers with the list of the patches to the contents of a record, 404 for none.
+func (c *call) patchList(record string) {
+	r, found := c.s.cfg.Generations.Record(c.asker.Ring(), record)
+	if count, _ := c.s.cfg.Patches.Kept(); !found || count == 0 || !c.asked(r.Revision) {
+		c.noText()
+		return
+	}
+	read, err := c.s.cfg.Generations.Read(r)
+	if err != nil { // pruned a moment ago
+		c.noText()
+		return
+	}
+	patches := c.s.cfg.Patches.List(*read)
+	if len(patches) == 0 {
+		c.noText()
+		return
+	}
+	sizes := map[manifest.ObjectID]int64{}
+	for _, f := range read.Files {
+		sizes[f.Object] = f.Size
+	}
+	text := bucket.NewPatchList(patches, func(id manifest.ObjectID) int64 { return sizes[id] }).Text()
+	c.text(jsonType, etagOf(sha256.Sum256(text)), int64(len(text)), inMemory(text))
 }
 
 func (c *call) trust(version int) {

@@ -28,6 +28,7 @@ func mirrorUpstream(t testing.TB, h *host, change func(*Config)) *upstream {
 	must(t, err)
 	return startUpstream(t, h.engine.Followers.Catalog(), func(cfg *Config) {
 		cfg.Generations, cfg.Asker, cfg.Order = texts, ByFleet(h.engine.Followers.Fleet()), h.engine.Followers.Order
+		cfg.Patches = h.engine.Patches.Store()
 		if change != nil {
 			change(cfg)
 		}

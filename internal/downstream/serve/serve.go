@@ -10,6 +10,7 @@ import (
 
 	"syncd/internal/downstream/catalog"
 	"syncd/internal/downstream/generations"
+	"syncd/internal/downstream/patches"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/host/rate"
 	"syncd/internal/httpserver/accounts"
@@ -53,6 +54,7 @@ type Config struct {
 	Asker func(name, ring string, header http.Header) Asker
 	// Generations are the texts of the mirror; nil for none.
 	Generations *generations.Generations
+	Patches     *patches.Store // nil for none
 	// Order returns what followers must destroy of an entry. It may be nil.
 	Order func(entry string) destruction.Order
 	// Patience is how long a client may take for 1 MiB, by default 2 minutes.
