@@ -196,7 +196,7 @@ func (e *Engine) treeConfig(cfg *config.Config, id config.Secret, roots *x509.Ce
 		Lifespans: e.lifespans, Present: e.witness.Present, Audit: e.audit,
 		Source: transport.PublicURL(cfg.Source.URL), Algorithm: cfg.Source.Hash,
 		Targets: targetsOf(cfg, probe.Probe{Env: commandEnviron(cfg, id), Roots: roots, UserAgent: "syncd/" + e.options.Version}), Groups: groupsOf(cfg), Views: viewsOf(cfg), Exports: Exports(cfg),
-		Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved, Followers: e.Followers.keeper(),
+		Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved, Followers: e.Followers.keeper(), Patches: e.Patches,
 		Redact:    transport.NewRedactor(id.Reveal()).String,
 		Transfers: cfg.Transfers.Files, Retain: cfg.Retain, RetainFor: cfg.RetainFor, Recheck: cfg.RecheckInterval,
 	}

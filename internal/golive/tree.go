@@ -67,12 +67,20 @@ type Config struct {
 	Access      mirror.Access       // of all that readers see
 	DropRemoved bool                // what left the configuration goes at once
 	Followers   Followers           // nil if this host serves no others
+	Patches     Patches             // nil for none
 	Redact      func(string) string // removes the Customer ID from the output of a gate
 
 	Transfers int // large files at once
 	Retain    int
 	RetainFor time.Duration
 	Recheck   time.Duration // between checks of the digests of an unchanged release
+}
+
+// Patches are what other hosts may take in the place of whole contents. Safe for concurrent use.
+type Patches interface {
+	room.Patches
+	// Destroy removes those that were made of contents, durably, and counts them.
+	Destroy(contents []manifest.ObjectID) (removed int, err error)
 }
 
 // Directory is what all Trees of a data directory share. It outlives them: after a reload,
@@ -188,6 +196,9 @@ func (t *Tree) RoomConfig() room.Config {
 	}
 	if t.Followers != nil { // a nil Followers in the other interface would not be nil
 		cfg.Followers = t.Followers
+	}
+	if t.Patches != nil {
+		cfg.Patches = t.Patches
 	}
 	for _, v := range t.Views {
 		cfg.Views = append(cfg.Views, layout.View{Name: v.View.Name, Manifests: v.View.Manifests, HashFiles: v.View.HashFiles})

@@ -44,7 +44,7 @@ func wantPatches(h *e2e.Host, want int) []string {
 }
 
 // A release that went live has a patch from the one before and a compressed whole. They go
-// with the setting.
+// with what they were made of, and with the setting.
 func TestTheDaemonMakesPatches(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t, []string{"m"})
@@ -63,10 +63,35 @@ func TestTheDaemonMakesPatches(t *testing.T) {
 	if !slices.Contains(names, first[0]) {
 		t.Errorf("%v is gone from %v", first, names)
 	}
+	u.Expect(0, "destroy", "--yes", "m", "2026.09")
+	left := wantPatches(u.Host, 1)
+	if proof := u.Expect(0, "destroyed", "--json").Stdout; left[0] == first[0] || !strings.Contains(proof, `"patches": 2`) {
+		t.Errorf("left %v of %v: %s", left, names, proof)
+	}
 	p.Terminate()
 	u.Settings.More = strings.Replace(u.Settings.More, "publish: {patches: {}}", "", 1)
 	u.Configure()
 	p = u.SyncedDaemon()
 	wantPatches(u.Host, 0)
 	p.Terminate()
+}
+
+// Patches go when a sync needs the room, and a dry run knows it.
+func TestPatchesMakeRoom(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t, "m")
+	e2e.OnSmallDisk(h, "size=16m")
+	publish := func(release string, size int64) {
+		h.Provider.SetManifest("m", release, emulator.File{Name: "m.dat", Content: emulator.Random(uint64(size), size)})
+	}
+	publish("2026.09", 2<<20)
+	h.Sync(0)
+	name := filepath.Join("patches", strings.Repeat("a", 64)+"-"+strings.Repeat("b", 64))
+	h.Must(os.Mkdir(filepath.Join(h.Data, "patches"), 0o700))
+	h.Must(os.WriteFile(filepath.Join(h.Data, name), make([]byte, 8<<20), 0o600))
+	publish("2026.10", 8<<20)
+	h.Expect(0, "sync", "--dry-run")
+	e2e.Same(h, "patches after a dry run", 1, len(patches(h)))
+	h.Sync(0)
+	e2e.Same(h, "patches", 0, len(patches(h)))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -177,6 +178,9 @@ func (d Destroyer) finish(ctx context.Context, n destroy.Note) (done destroy.Des
 		if err := d.purgeExports(ctx, n); err != nil {
 			return err
 		}
+		if n.Patches, err = d.purgePatches(n); err != nil {
+			return err
+		}
 		n = links.Note(n)
 		if err := d.tell(n); err != nil {
 			return err
@@ -187,7 +191,7 @@ func (d Destroyer) finish(ctx context.Context, n destroy.Note) (done destroy.Des
 	if err == nil {
 		d.Metrics.Destroyed(n.Manifest, n.GoneBytes())
 		d.Log.Info().Ctx(ctx).Str("manifest", n.Manifest).Str("release", string(n.Release)).Str("revision", n.Revision).Str("cause", string(n.Cause)).
-			Int("contents", n.Gone()).Int64("bytes", n.GoneBytes()).Msg("destroyed")
+			Int("contents", n.Gone()).Int64("bytes", n.GoneBytes()).Int("patches", n.Patches).Msg("destroyed")
 		if linked := n.Linked(); linked > 0 {
 			d.Log.Warn().Ctx(ctx).Str("manifest", n.Manifest).Str("release", string(n.Release)).Int("contents", linked).
 				Msg("another program has made hard links of destroyed contents: `syncd destroyed --json` has their inodes, `find DIR -xdev -inum N` finds them")
@@ -257,6 +261,14 @@ func (d Destroyer) purgeExports(ctx context.Context, n destroy.Note) (err error)
 		}
 	}
 	return err
+}
+
+// purgePatches removes the patches from what has gone and to it.
+func (d Destroyer) purgePatches(n destroy.Note) (removed int, err error) {
+	if d.Patches == nil {
+		return 0, nil
+	}
+	return d.Patches.Destroy(slices.Collect(maps.Keys(gone(n))))
 }
 
 // gone are the contents of a note that nothing shares.

@@ -72,6 +72,9 @@ func (s *Reservation) Take(ctx context.Context, name string, need space.Amount) 
 	s.needed = s.needed.Plus(need)
 	free, err := s.free()
 	if err == nil && !space.Fits(need, free) {
+		free, err = s.afterPatches(ctx, need, free)
+	}
+	if err == nil && !space.Fits(need, free) {
 		free, err = s.makeRoom(ctx, name, need)
 	}
 	if err != nil {
@@ -84,10 +87,30 @@ func (s *Reservation) Take(ctx context.Context, name string, need space.Amount) 
 	return need, nil
 }
 
-// free is the disk's free space without the space of the manifests before.
+// free is the disk's free space without the space of the manifests before. A dry run counts
+// the patches, which would go first.
 func (s *Reservation) free() (space.Amount, error) {
 	free, err := s.cfg.Mirror.Free()
+	if s.dryRun && s.cfg.Patches != nil {
+		free.Bytes += s.cfg.Patches.Bytes()
+	}
 	return free.Minus(s.others).Minus(s.taken), err
+}
+
+// afterPatches removes patches, so that a need fits, and returns the space that is free
+// afterwards.
+func (s *Reservation) afterPatches(ctx context.Context, need, free space.Amount) (space.Amount, error) {
+	if s.dryRun || s.cfg.Patches == nil {
+		return free, nil
+	}
+	lacking := need.Bytes - free.Bytes
+	if space.Lacking(need, free) == space.LacksInodes {
+		lacking = space.Max
+	}
+	if err := s.cfg.Patches.Yield(lacking); err != nil {
+		s.cfg.Log.Warn().Ctx(ctx).Err(err).Msg("removing patches to make room failed")
+	}
+	return s.free()
 }
 
 // makeRoom prunes what nothing keeps. If the manifest still does not fit, makeRoom also

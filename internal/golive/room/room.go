@@ -40,6 +40,13 @@ type Followers interface {
 	Retire(stays func(key string) bool, known map[string]mirror.Asked, now time.Time) bool
 }
 
+// Patches are made for other hosts, and are the first to go. Safe for concurrent use.
+type Patches interface {
+	// Bytes is how much Yield can give back, and Yield removes so many bytes.
+	Bytes() int64
+	Yield(bytes int64) error
+}
+
 // Inventory finds the objects of digests of other algorithms.
 type Inventory interface {
 	Identify(ctx context.Context, digests []manifest.Digest) (map[manifest.Digest]manifest.ObjectID, error)
@@ -54,6 +61,7 @@ type Config struct {
 	Lifespans *lifespan.Register
 	Inventory Inventory
 	Followers Followers // nil if this host serves no others
+	Patches   Patches   // nil for none
 
 	// Back returns the revisions that a rollback by itself may go back to.
 	Back func() []mirror.Record

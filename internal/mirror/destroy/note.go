@@ -38,6 +38,7 @@ type Destruction struct {
 	Revision string           `json:"revision"` // "" if the release was never complete
 	At       time.Time        `json:"at"`       // when the last name was gone
 	Cause    Cause            `json:"cause"`
+	Patches  int              `json:"patches,omitempty"` // for other hosts, that were made of what has gone
 	Contents []Content        `json:"contents"`
 	Readers  []Reader         `json:"readers"` // that had files of it open or mapped
 }
