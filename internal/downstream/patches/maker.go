@@ -51,7 +51,7 @@ type Config struct {
 type Maker struct {
 	cfg   Config
 	woken chan struct{}
-	tell  atomic.Pointer[func()]
+	tell  atomic.Pointer[func(context.Context)]
 
 	made, failed atomic.Int64
 
@@ -76,7 +76,7 @@ func (m *Maker) Store() *Store { return m.cfg.Store }
 
 // OnNews sets what is called when there are other patches than before, such as the upload of
 // a publisher. Run waits for it. A long round calls it several times.
-func (m *Maker) OnNews(tell func()) { m.tell.Store(&tell) }
+func (m *Maker) OnNews(tell func(context.Context)) { m.tell.Store(&tell) }
 
 // Wake has a round begin soon: something new is live, or another configuration is in force.
 func (m *Maker) Wake() {

@@ -230,7 +230,7 @@ func TestPatchesOfARelease(t *testing.T) {
 	contents := map[string][]byte{"old": old, "same": same, "small": small, "noisy": noisy, "old2": changed, "small2": smallChanged, "noisy2": noisyChanged}
 	h.has(contents, "-old -same")
 	news := 0
-	h.maker.OnNews(func() { news++ })
+	h.maker.OnNews(func(context.Context) { news++ })
 	h.publish(changed, same, smallChanged, noisyChanged)
 	h.round()
 	h.has(contents, "-old -old2 -same noisy-noisy2 old-old2")

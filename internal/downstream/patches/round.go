@@ -28,7 +28,7 @@ func (m *Maker) round(ctx context.Context) error {
 		err = r.makeAll(ctx)
 	}
 	err = errors.Join(err, m.cfg.Store.save())
-	r.tellNews()
+	r.tellNews(ctx)
 	if err == nil && !r.hasFailed {
 		m.settled = state
 	}
@@ -65,9 +65,9 @@ func (r *round) close() {
 	}
 }
 
-func (r *round) tellNews() {
+func (r *round) tellNews(ctx context.Context) {
 	if tell := r.tell.Load(); r.news && tell != nil {
-		(*tell)()
+		(*tell)(ctx)
 	}
 	r.news = false
 }
@@ -121,7 +121,7 @@ func (r *round) makeAll(ctx context.Context) error {
 	rank := 0
 	for _, w := range arrange(wants) {
 		if w.rank > rank {
-			r.tellNews()
+			r.tellNews(ctx)
 			rank = w.rank
 		}
 		select {
@@ -171,7 +171,7 @@ func (r *round) makeOne(ctx context.Context, w want) error {
 		r.news = true
 		r.made.Add(1)
 		return r.dropLarger(w, size)
-	case errors.Is(err, errUseless):
+	case errors.Is(err, ErrUseless):
 		return r.cfg.Store.discard(p, most)
 	case errors.Is(err, errGone):
 		return nil
@@ -237,17 +237,17 @@ func (r *round) make(ctx context.Context, w want, most int64) (size int64, err e
 		r.close() // the next patch has another one
 	}
 	r.cfg.Store.drop(temp)
-	if errors.Is(err, errUseless) && room < most {
+	if errors.Is(err, ErrUseless) && room < most {
 		return 0, errNoRoom
 	}
 	return 0, err
 }
 
-func (r *round) part(of patch.Identity) part {
+func (r *round) part(of patch.Identity) Part {
 	if of.Digest == bucket.Empty {
-		return part{of, ""}
+		return Part{of, ""}
 	}
-	return part{of, r.cfg.Objects.Path(of.Digest)}
+	return Part{of, r.cfg.Objects.Path(of.Digest)}
 }
 
 // watchRoom ends a patch while which the room is needed, until the returned function is called.

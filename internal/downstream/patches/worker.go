@@ -1,7 +1,6 @@
 package patches
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,10 +12,8 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"syncd/internal/disk/directio"
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/fsops"
-	"syncd/internal/downstream/patch"
 	"syncd/internal/host/priority"
 )
 
@@ -29,15 +26,9 @@ var workerEnv = []string{"GOMAXPROCS=1", "GOMEMLIMIT=40MiB", "GOGC=50"}
 
 // job is one line of a worker's input.
 type job struct {
-	Old, New part
+	Old, New Part
 	To       string // path of the file that it makes
 	Most     int64  // bytes of a patch that is of use
-}
-
-// part is a content and the path of the file that has it, "" for the empty one.
-type part struct {
-	patch.Identity
-	File string
 }
 
 // made is one line of a worker's output.
@@ -80,13 +71,10 @@ func Work() (code int) {
 	return 0
 }
 
-// errUseless ends a patch that has become too large.
-var errUseless = errors.New("the patch is not worth keeping")
-
 func do(ctx context.Context, j job) made {
 	size, err := j.make(ctx)
 	switch {
-	case errors.Is(err, errUseless):
+	case errors.Is(err, ErrUseless):
 		return made{Size: j.Most, Useless: true}
 	case err != nil:
 		return made{Error: err.Error(), IsFull: fsops.IsFull(err)}
@@ -96,21 +84,6 @@ func do(ctx context.Context, j job) made {
 
 // make writes a patch and makes its bytes durable.
 func (j job) make(ctx context.Context) (size int64, err error) {
-	before, err := j.Old.open()
-	if err != nil {
-		return 0, err
-	}
-	defer before.Close()
-	after, err := j.New.open()
-	if err != nil {
-		return 0, err
-	}
-	defer after.Close()
-	if j.Old.File == "" {
-		if hopeless, err := isHopeless(after, j.New.Size, j.Most); hopeless || err != nil {
-			return 0, errors.Join(err, hopelessError(hopeless))
-		}
-	}
 	folder, err := fsops.OpenDir(filepath.Dir(j.To))
 	if err != nil {
 		return 0, err
@@ -121,79 +94,11 @@ func (j job) make(ctx context.Context) (size int64, err error) {
 		return 0, err
 	}
 	defer to.Close()
-	p, err := patch.Make(ctx, patch.Content{ReaderAt: before, Identity: j.Old.Identity}, patch.Content{ReaderAt: after, Identity: j.New.Identity}, limited{to, j.Most})
+	size, err = Make(ctx, j.Old, j.New, j.Most, to)
 	if err != nil {
 		return 0, err
 	}
-	return p.Size(), durable.SyncFile(to)
-}
-
-func hopelessError(is bool) error {
-	if is {
-		return errUseless
-	}
-	return nil
-}
-
-// limited ends a patch that has become too large.
-type limited struct {
-	*os.File
-	most int64
-}
-
-func (l limited) WriteAt(b []byte, at int64) (int, error) {
-	if at+int64(len(b)) >= l.most {
-		return 0, errUseless
-	}
-	return l.File.WriteAt(b, at)
-}
-
-// file is a content on disk, read without a change of the page cache.
-type file struct{ *os.File }
-
-func (p part) open() (f file, err error) {
-	if p.File != "" {
-		f.File, _, err = fsops.OpenRegular(p.File)
-	}
-	return f, err
-}
-
-func (f file) ReadAt(b []byte, at int64) (int, error) {
-	if f.File == nil { // the empty content
-		return 0, io.EOF
-	}
-	return directio.ReadAt(f.File, b, at)
-}
-
-func (f file) Close() error {
-	if f.File == nil {
-		return nil
-	}
-	return f.File.Close()
-}
-
-// samples and sampleSize make 1 MiB of a content.
-const samples, sampleSize = 16, 64 << 10
-
-// isHopeless is true if samples of a content say that its compressed form has too many bytes.
-func isHopeless(f file, size, most int64) (bool, error) {
-	if size < 4*samples*sampleSize {
-		return false, nil // all of it takes no longer
-	}
-	var packed int64
-	buffer := make([]byte, sampleSize)
-	for i := range int64(samples) {
-		if _, err := f.ReadAt(buffer, (size-sampleSize)/(samples-1)*i); err != nil {
-			return false, err
-		}
-		n, err := patch.Compressed(context.Background(), bytes.NewReader(buffer))
-		if err != nil {
-			return false, err
-		}
-		packed += n
-	}
-	// A sample compresses worse than the whole.
-	return float64(packed)/float64(samples*sampleSize)*0.9 > float64(most)/float64(size), nil
+	return size, durable.SyncFile(to)
 }
 
 // worker is a process that makes patches.
@@ -240,7 +145,7 @@ func (w *worker) make(ctx context.Context, j job) (size int64, err error) {
 	case err != nil:
 		return 0, fmt.Errorf("%w: %w", errWorker, err)
 	case m.Useless:
-		return m.Size, errUseless
+		return m.Size, ErrUseless
 	case m.IsFull:
 		return 0, errNoRoom
 	case m.Error != "":
