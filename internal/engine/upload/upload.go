@@ -40,6 +40,8 @@ type Config struct {
 
 	Config func() *config.Config                   // in force
 	Order  func(manifest string) destruction.Order // that followers get
+
+	Patches publisher.Patches
 }
 
 // Uploader publishes to the place of the configuration in force. Safe for concurrent use.
@@ -95,8 +97,8 @@ func (u *Uploader) Prepare(cfg *config.Config, signer *trust.Signer) (*Publisher
 	p, err := publisher.New(publisher.Config{
 		Place: place, Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: u.cfg.Served, Objects: u.cfg.Mirror.Objects, Observer: u.cfg.Metrics, Revision: u.cfg.Mirror.Records.Revision, Memory: u.cfg.Store, Keep: outcomes.keep, KeepCollection: outcomes.keepCollection, MustCollect: known.CollectionError != "", Log: u.cfg.Log,
 		Configured: func(name string) bool { return u.cfg.Config().Has(name) }, Order: u.cfg.Order, Version: u.cfg.Version, Recheck: cfg.RecheckInterval,
-		Signer: signer,
-		Past:   publisher.Past{Epoch: known.Epoch, Generation: known.Generation, Wrote: !known.PublishedAt.IsZero()},
+		Signer: signer, Patches: u.cfg.Patches,
+		Past: publisher.Past{Epoch: known.Epoch, Generation: known.Generation, Wrote: !known.PublishedAt.IsZero()},
 	})
 	return &Publisher{p, settings, retries, signer}, err
 }
