@@ -23,7 +23,8 @@
 // # Connections
 //
 // Large files come over HTTP/1.1. Questions and small files (up to 1 MiB) share a
-// connection with HTTP/2 where the provider offers it. The HTTP/2 windows let a server
+// connection with HTTP/2 where the provider offers it. Their writes are gathered for as long
+// as others are ready to write: one system call sends several of them. The HTTP/2 windows let a server
 // send at most 1 MiB of a response, and 16 MiB of all of them, ahead of the reader. A
 // client has at most 512 connections open. A further one replaces the one that has been
 // silent longest, so that a provider that redirects to ever more addresses does not use

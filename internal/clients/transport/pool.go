@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -48,6 +49,13 @@ func (c *Client) poolFor(req *Request, target *url.URL) *pool {
 // the window of a stream locks the client up for good.
 func (c *Client) newHTTP2Transport() (*http.Transport, error) {
 	rt := c.newTransport()
+	rt.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := c.dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return newGathering(conn), nil
+	}
 	rt.HTTP2 = &http.HTTP2Config{
 		MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: connectionWindow,
 		// Nearly all headers differ between requests. Keeping them to compress later ones
