@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"syncd/internal/config"
 	"syncd/internal/disk/durable"
 	"syncd/internal/downstream/patches"
 	"syncd/internal/metrics"
+	"syncd/internal/mirror"
+	"syncd/internal/report"
 	"syncd/internal/store"
 )
 
@@ -37,4 +40,13 @@ func roomForPatches(e *Engine) int64 {
 func patchesShown(m *patches.Maker) metrics.Patches {
 	made, failed := m.Counts()
 	return metrics.Patches{Made: made, Failed: failed, Bytes: m.Bytes()}
+}
+
+// patchesStatus is nil if no patches are configured, and for a user who may not look.
+func patchesStatus(cfg *config.Config, m *mirror.Mirror) *report.PatchesStatus {
+	count, bytes, err := patches.Count(m.Root())
+	if cfg.Publish.Patches.From == 0 || err != nil {
+		return nil
+	}
+	return &report.PatchesStatus{Count: count, Bytes: bytes}
 }

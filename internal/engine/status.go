@@ -127,7 +127,7 @@ func readStatus(cfg *config.Config, m *mirror.Mirror, state status.StateReader, 
 		s.Upstream = status.Upstream(believed, time.Now())
 	}
 	s.Views = status.Views(m.Current(), configuredViews(cfg, m.Current()))
-	s.ReadOnly = m.Root().IsReadOnly()
+	s.ReadOnly, s.Patches = m.Root().IsReadOnly(), patchesStatus(cfg, m)
 	return s, err
 }
 

@@ -40,8 +40,15 @@ type Status struct {
 	Scrub      *ScrubStatus     `json:"scrub,omitempty"` // nil if none is configured and none has run
 	Hooks      []HookStatus     `json:"hooks,omitempty"`
 	Upload     *UploadStatus    `json:"publish,omitempty"` // nil if no place is configured
+	Patches    *PatchesStatus   `json:"patches,omitempty"` // nil if none are configured
 
 	Upstream *UpstreamStatus `json:"upstream,omitempty"` // nil without a trust file, or before its first use
+}
+
+// PatchesStatus is what is kept for other hosts to take in the place of whole contents.
+type PatchesStatus struct {
+	Count int   `json:"count"`
+	Bytes int64 `json:"bytes"`
 }
 
 // DestroyedRelease is a release that no sync fetches again by itself.

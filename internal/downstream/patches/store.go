@@ -59,18 +59,30 @@ func Open(root *fsops.Dir, disk *durable.Disk, memory Memory) (*Store, error) {
 	if err := root.SweepTemps(Dir); err != nil {
 		return nil, err
 	}
+	err = onDisk(root, s.addLocked)
+	return s, err
+}
+
+// Count counts the patches of a data directory and their bytes. It needs no lock.
+func Count(root *fsops.Dir) (count int, bytes int64, err error) {
+	err = onDisk(root, func(_ Pair, size int64) { count, bytes = count+1, bytes+size })
+	return count, bytes, err
+}
+
+// onDisk passes the patches of a data directory to each.
+func onDisk(root *fsops.Dir, each func(p Pair, size int64)) error {
 	entries, err := root.ReadDir(Dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	for _, entry := range entries {
 		before, after, isPatch := bucket.ParsePatchName(bucket.Patches + entry.Name())
 		info, infoErr := entry.Info()
 		if isPatch && infoErr == nil && info.Mode().IsRegular() {
-			s.addLocked(Pair{Old: before, New: after}, info.Size())
+			each(Pair{Old: before, New: after}, info.Size())
 		}
 	}
-	return s, nil
+	return err
 }
 
 func (s *Store) addLocked(p Pair, size int64) {

@@ -63,6 +63,12 @@ func TestTheDaemonMakesPatches(t *testing.T) {
 	if !slices.Contains(names, first[0]) {
 		t.Errorf("%v is gone from %v", first, names)
 	}
+	_, metrics := p.Get("/metrics")
+	for _, text := range []string{u.Expect(0, "status").Stdout, metrics} {
+		if !strings.Contains(text, "patches: 3 for other hosts, ") && !strings.Contains(text, "\nsyncd_patches_made_total 3\n") {
+			t.Error(text)
+		}
+	}
 	u.Expect(0, "destroy", "--yes", "m", "2026.09")
 	left := wantPatches(u.Host, 1)
 	if proof := u.Expect(0, "destroyed", "--json").Stdout; left[0] == first[0] || !strings.Contains(proof, `"patches": 2`) {

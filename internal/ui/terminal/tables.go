@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/dustin/go-humanize"
+
 	"syncd/internal/report"
 )
 
@@ -33,6 +35,9 @@ func PrintStatus(w io.Writer, s report.Status) error {
 	}
 	if s.Upload != nil {
 		fmt.Fprintf(w, "\npublish: %s\n", s.Upload.Explanation)
+	}
+	if s.Patches != nil {
+		fmt.Fprintf(w, "\npatches: %s for other hosts, %s\n", humanize.Comma(int64(s.Patches.Count)), humanize.IBytes(uint64(s.Patches.Bytes)))
 	}
 	if s.Upstream != nil {
 		fmt.Fprintf(w, "\nupstream: %s\n", s.Upstream.Explanation)
