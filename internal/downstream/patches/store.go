@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/fsops"
@@ -117,20 +116,15 @@ func (s *Store) List(r record.Record) (list []bucket.Patch) {
 	return list
 }
 
-// Open opens a patch, which was made at a time. The error is fs.ErrNotExist if there is none.
-func (s *Store) Open(before, after manifest.ObjectID) (f *os.File, made time.Time, err error) {
+// Open opens a patch, and returns its size. The error is fs.ErrNotExist if there is none.
+func (s *Store) Open(before, after manifest.ObjectID) (f *os.File, size int64, err error) {
 	p := Pair{Old: before, New: after}
-	if _, found := s.size(p); !found {
-		return nil, made, fs.ErrNotExist
+	size, found := s.size(p)
+	if !found {
+		return nil, 0, fs.ErrNotExist
 	}
-	if f, err = s.root.OpenRegular(nameOf(p)); err != nil {
-		return nil, made, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, made, errors.Join(err, f.Close())
-	}
-	return f, info.ModTime(), nil
+	f, err = s.root.OpenRegular(nameOf(p))
+	return f, size, err
 }
 
 // Kept counts the patches and their bytes.

@@ -127,8 +127,8 @@ func (c *call) patch(before, after manifest.ObjectID) {
 		return
 	}
 	c.private() // it may be made again, in other bytes
-	patch, made, err := c.s.cfg.Patches.Open(before, after)
-	c.sendFile(patch, err, fmt.Sprintf(`"%s-%x"`, after, made.UnixNano()), c.noText)
+	patch, size, err := c.s.cfg.Patches.Open(before, after)
+	c.sendFile(patch, err, fmt.Sprintf(`"%s-%x"`, after, size), c.noText)
 }
 
 // patchList answers with the list of the patches to the contents of a record, 404 for none.
