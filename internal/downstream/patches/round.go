@@ -60,7 +60,9 @@ type round struct {
 
 func (r *round) close() {
 	if r.worker != nil {
-		r.worker.close()
+		if lines := r.worker.close(); len(lines) > 0 {
+			r.cfg.Log.Warn().Strs("lines", lines).Msg("the process that makes patches says something")
+		}
 		r.worker = nil
 	}
 }

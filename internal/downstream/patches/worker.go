@@ -10,10 +10,10 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/fsops"
+	"syncd/internal/host/command"
 	"syncd/internal/host/priority"
 )
 
@@ -45,6 +45,10 @@ func IsWorker() bool { return len(os.Args) == 1 && os.Args[0] == workerName }
 // Work makes patches until the input ends. It is all that a worker does: the caller exits with
 // what it returns.
 func Work() (code int) {
+	if err := command.Protect(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	signal.Ignore() // those for the daemon reach every process of its unit, and the daemon ends its workers
 	if err := priority.Lower(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -103,20 +107,17 @@ func (j job) make(ctx context.Context) (size int64, err error) {
 
 // worker is a process that makes patches.
 type worker struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *json.Decoder
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *json.Decoder
+	says  command.Tail // what it writes for people; nothing if all is well
+	ended func()       // call it after cmd.Wait
 }
 
 func startWorker() (*worker, error) {
-	program, err := os.Executable()
-	if runtime.GOOS == "linux" { // an update may have replaced the file
-		program, err = "/proc/self/exe", nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	w := &worker{cmd: &exec.Cmd{Path: program, Args: []string{workerName}, Env: workerEnv, Stderr: os.Stderr}}
+	w := &worker{cmd: &exec.Cmd{Args: []string{workerName}, Env: workerEnv}}
+	w.cmd.Stderr = &w.says
+	var err error
 	if w.in, err = w.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func startWorker() (*worker, error) {
 		return nil, err
 	}
 	w.out = json.NewDecoder(out)
-	if err := w.cmd.Start(); err != nil {
+	if w.ended, err = command.StartSelf(w.cmd); err != nil {
 		return nil, fmt.Errorf("start the process that makes patches: %w", err)
 	}
 	return w, nil
@@ -159,9 +160,11 @@ var errWorker = errors.New("the process that makes patches ended")
 
 func (w *worker) kill() { _ = w.cmd.Process.Kill() }
 
-// close ends a worker.
-func (w *worker) close() {
+// close ends a worker, and returns the last lines that it wrote for people.
+func (w *worker) close() []string {
 	_ = w.in.Close()
 	w.kill()
 	_ = w.cmd.Wait()
+	w.ended()
+	return w.says.Lines()
 }

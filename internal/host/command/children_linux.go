@@ -50,17 +50,18 @@ func children() (pids []int) {
 	return pids
 }
 
-// registry holds the supervisors that this process has started. A process is a supervisor
-// only if it stands here: every command can choose its name and arguments.
+// registry holds what StartSelf has started. A process is of this program only if it stands
+// here: every command can choose its name and arguments.
 type registry struct {
-	mu   sync.Mutex // held while a supervisor is started and while orphans are killed
+	mu   sync.Mutex // held while a process is started and while orphans are killed
 	pids map[int]bool
 }
 
-// supervisors are known to all calls of Run, because each of them sees all children.
-var supervisors = registry{pids: map[int]bool{}}
+// own are the processes of StartSelf. All calls of Run know them, because each of them sees
+// all children.
+var own = registry{pids: map[int]bool{}}
 
-// start starts a supervisor, from a thread without the keys of who started syncd.
+// start starts a process, from a thread without the keys of who started syncd.
 func (r *registry) start(cmd *exec.Cmd) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +77,7 @@ func (r *registry) start(cmd *exec.Cmd) error {
 	return err
 }
 
-// remove forgets a supervisor that was waited for.
+// remove forgets a process that was waited for.
 func (r *registry) remove(pid int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,7 +90,7 @@ func (r *registry) remove(pid int) {
 func (s *supervisor) killOrphans() {
 	_ = unix.Waitid(unix.P_PID, s.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) // Wait below tells its error
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if !supervisors.killOrphans() {
+		if !own.killOrphans() {
 			return
 		}
 	}
@@ -101,12 +102,12 @@ func (s *supervisor) killOrphans() {
 func (r *registry) killOrphans() (some bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	own, err := unix.Getsid(0)
+	here, err := unix.Getsid(0)
 	if err != nil {
 		return false
 	}
 	for _, pid := range children() {
-		if session, err := unix.Getsid(pid); err != nil || session == own || r.pids[pid] {
+		if session, err := unix.Getsid(pid); err != nil || session == here || r.pids[pid] {
 			continue
 		}
 		some = true

@@ -10,7 +10,8 @@
 //
 // The command can belong to another user than the one whose terminal syncd runs on. So
 // supervisor and command have sessions of their own, without a terminal, and neither this
-// process nor the supervisor can be traced by other programs of their user.
+// process nor the supervisor can be traced by other programs of their user. Other work that
+// this program does in a process of its own begins in the same way: see StartSelf.
 //
 // main must therefore call Supervise first if IsSupervisor is true.
 package command

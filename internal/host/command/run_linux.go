@@ -5,16 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
-	"strconv"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"syncd/internal/host/account"
 )
 
 // result is what the supervisor tells before it ends.
@@ -69,12 +65,10 @@ type supervisor struct {
 	cmd      *exec.Cmd
 	lifeline *os.File // the supervisor kills everything once this is closed
 	results  *os.File
+	ended    func() // call it after cmd.Wait
 }
 
 func (c Command) start() (*supervisor, error) {
-	if err := protect(); err != nil {
-		return nil, err
-	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("PR_SET_CHILD_SUBREAPER: %w", err)
 	}
@@ -90,75 +84,16 @@ func (c Command) start() (*supervisor, error) {
 	}
 	defer tell.Close()
 	s := &supervisor{lifeline: keep, results: results, cmd: &exec.Cmd{
-		Path: "/proc/self/exe", Args: append([]string{name}, c.Argv...), Env: c.Env, Dir: "/",
+		Args: append([]string{name}, c.Argv...), Env: c.Env, Dir: "/",
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, WaitDelay: patience,
-		ExtraFiles:  []*os.File{lifeline, tell},         // descriptors 3 and 4
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // without the terminal of this process
+		ExtraFiles: []*os.File{lifeline, tell}, // descriptors 3 and 4
 	}}
-	if s.cmd.Env == nil {
-		s.cmd.Env = []string{}
-	}
-	if err := supervisors.start(s.cmd); err != nil {
+	if s.ended, err = StartSelf(s.cmd); err != nil {
 		keep.Close()
 		results.Close()
 		return nil, err
 	}
 	return s, nil
-}
-
-// leaveKeys keeps the kernel's keys of the program that started syncd from what this thread
-// starts. The supervisor could not do that itself: programs of its user can trace it in its
-// first moment. A container may forbid the call, and then those that read keys, too. An owner
-// of data_dir who has used up his quota of keys must not get those of root.
-func leaveKeys() error {
-	// unix.KeyctlJoinSessionKeyring always passes a name, and an empty one is refused.
-	_, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0)
-	if err == nil || !account.BegunByRoot() || os.Geteuid() == 0 || errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
-		return nil
-	}
-	// EDQUOT in it would count as a full disk.
-	return errors.New("KEYCTL_JOIN_SESSION_KEYRING: " + err.Error() + ": /proc/key-users shows how many keys each user has")
-}
-
-// protect keeps what this process holds from the command and from other programs of its
-// user. The command may run as the user of this process, who could trace it otherwise, or
-// take descriptors of the program that started it from the supervisor.
-func protect() error {
-	if err := account.ForbidTracing(); err != nil {
-		return err
-	}
-	return closeOnExec()
-}
-
-// firstOwn is the first descriptor that no program inherits.
-const firstOwn = 3
-
-// closeOnExec keeps all descriptors but the first three from programs that this process
-// starts. A kernel before 5.11 does not have CLOSE_RANGE_CLOEXEC, and a sandbox may forbid it.
-func closeOnExec() error {
-	if unix.CloseRange(firstOwn, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
-		return nil
-	}
-	return closeListed("/proc/self/fd")
-}
-
-// closeListed is closeOnExec for the descriptors that a folder lists. One that has just been
-// closed is no error.
-func closeListed(folder string) error {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return fmt.Errorf("descriptors that a command would inherit: %w", err)
-	}
-	for _, entry := range entries {
-		fd, err := strconv.Atoi(entry.Name())
-		if err != nil || fd < firstOwn {
-			continue
-		}
-		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC); err != nil && !errors.Is(err, unix.EBADF) {
-			return fmt.Errorf("descriptor %d, which a command would inherit: %w", fd, err)
-		}
-	}
-	return nil
 }
 
 // wait waits for the supervisor. At the context's end it has everything killed first.
@@ -172,6 +107,6 @@ func (s *supervisor) wait(ctx context.Context) (found result, err error) {
 	readErr := json.NewDecoder(s.results).Decode(&found)
 	s.killOrphans()
 	waitErr := s.cmd.Wait()
-	supervisors.remove(s.cmd.Process.Pid)
+	s.ended()
 	return found, errors.Join(readErr, waitErr)
 }

@@ -268,14 +268,14 @@ func TestTheKernelEndsACommandWithItsSupervisor(t *testing.T) {
 	var supervisor, pid int
 	_, err = fmt.Sscan(string(text), &supervisor, &pid)
 	must(t, err)
-	supervisors.mu.Lock() // this process does not look for orphans meanwhile
+	own.mu.Lock() // this process does not look for orphans meanwhile
 	err = syscall.Kill(supervisor, syscall.SIGKILL)
 	isOver := false
 	for deadline := time.Now().Add(time.Minute); err == nil && !isOver && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		stat, readErr := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		isOver = readErr != nil || strings.Contains(string(stat), ") Z ")
 	}
-	supervisors.mu.Unlock()
+	own.mu.Unlock()
 	if err != nil || !isOver {
 		t.Errorf("the command goes on, %v", err)
 	}

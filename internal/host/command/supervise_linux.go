@@ -31,7 +31,7 @@ func IsSupervisor() bool { return len(os.Args) > 1 && os.Args[0] == name }
 func Supervise() (code int) {
 	// No program of the command's user may trace this process. The command gets the first
 	// three descriptors only.
-	if err := protect(); err != nil {
+	if err := Protect(); err != nil {
 		return 1
 	}
 	// PDEATHSIG is sent when the thread ends that started the command, so this goroutine
