@@ -90,7 +90,7 @@ func (b *Bundles) watched(cfg *config.Config) (*connection, error) {
 func (b *Bundles) settings(force bool) bundles.Config {
 	settings := ClientConfig(b.Config().Source.Service(), "")
 	settings.UserAgent, settings.Observer, settings.Tell, settings.Gate = "syncd/"+b.options.Version, b.metrics, b.engine.retries.tell, b.engine.gate
-	return bundles.Config{Store: b.store, Records: b.mirror.Records, Client: settings, Believer: b.active.Load().source.believes, Relay: b.engine.Followers.keptFor(b.Config()), Force: force}
+	return bundles.Config{Store: b.store, Records: b.mirror.Records, Objects: b.mirror.Objects.Open, Client: settings, Believer: b.active.Load().source.believes, Relay: b.engine.Followers.keptFor(b.Config()), Force: force}
 }
 
 // carried is the syncer for a bundle, with the configuration in force otherwise. Bundles share

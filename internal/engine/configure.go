@@ -160,10 +160,12 @@ func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error)
 		}
 		client.Believe(believes, believer.CountOf(cfg.Source.S3.IsSet()))
 		client.Keep(e.Followers.keptFor(cfg))
+		client.Patch(e.mirror.Objects.Open)
 		client.Remember(e.store, cfg.Source.URL.String())
 		return &connection{bucket: client, files: client, close: client.Close, denials: denials, believes: believes}, id, nil
 	}
 	client := follower.NewUpstream(carrier)
+	client.Mirror.Patch(e.mirror.Objects.Open)
 	if settings.Report {
 		client.Mirror.Remember(e.store, cfg.Source.URL.String())
 	}

@@ -76,9 +76,11 @@ func (p *bufferPool) put(b *buffer) {
 // allows and no slower than the pace.
 type bodyReader struct {
 	next      func() (*buffer, error) // waits for the next bytes of the body
+	received  func() int64            // as the response has it
 	bandwidth *rate.Budget
 	pace      pace
 	limited   time.Duration // spent waiting for the bandwidth limit
+	came      int           // bytes over the network, in the last read
 }
 
 // read returns the next bytes of the body. Like an io.Reader, it can return an error
@@ -91,10 +93,13 @@ func (r *bodyReader) read(ctx context.Context) (*buffer, error) {
 	if slow := r.pace.add(n, arrived.Sub(asked)); err == nil {
 		err = slow
 	}
+	if r.came = n; r.received != nil {
+		r.came = int(r.received())
+	}
 	if n == 0 {
 		return b, err
 	}
-	limit := r.bandwidth.Wait(ctx, n)
+	limit := r.bandwidth.Wait(ctx, r.came)
 	r.limited += time.Since(arrived)
 	if limit != nil {
 		b.data = b.data[:0]

@@ -82,14 +82,18 @@ func (c *connection) isRange() bool {
 // receive stores the bytes of the body that belong to the segment.
 func (c *connection) receive(ctx context.Context) error {
 	f, p := c.transfer.download.fetcher, c.transfer.partial
-	body := bodyReader{next: c.reader(), bandwidth: f.bandwidth, pace: pace{least: f.minRate}}
+	body := bodyReader{next: c.reader(), received: c.res.Received, bandwidth: f.bandwidth, pace: pace{least: f.minRate}}
 	defer func() { c.limited = body.limited }()
 	for {
 		b, readErr := body.read(ctx)
 		n := len(b.data)
 		stored, err := p.store(c.segment, b, f.hasIdleCore())
 		if err == nil && stored > 0 {
-			err = c.transfer.download.notifier.arrived(stored)
+			came := stored
+			if c.res.Received != nil {
+				came = body.came
+			}
+			err = c.transfer.download.notifier.arrived(came)
 		}
 		switch {
 		case err != nil || stored < n: // the rest belongs to another connection

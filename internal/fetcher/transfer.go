@@ -114,7 +114,9 @@ func (t *transfer) fetch(ctx context.Context, c *connection) error {
 			return err
 		}
 	}
-	t.workers.start(ctx)
+	if c.res.Received == nil { // one connection makes a content as fast as several
+		t.workers.start(ctx)
+	}
 	return c.receive(ctx)
 }
 

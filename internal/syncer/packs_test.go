@@ -45,7 +45,7 @@ func TestManySmallFilesComeInFewRequests(t *testing.T) {
 	m := w.expect(w.poll(), "data", report.Updated)
 	w.serves("data", content)
 	asked := u.asked()
-	if of := kinds(asked); of["packs"] != 1 || of["objects"] != 1 || len(asked) != 6 {
+	if of := kinds(asked); of["packs"] != 1 || of["objects"] != 1 || of["patches"] != 1 || len(asked) != 7 {
 		t.Errorf("asked for %v", asked)
 	}
 	if m.FilesDownloaded != 61 || m.BytesDownloaded >= 800_000 {

@@ -29,6 +29,10 @@ type Response struct {
 	Length int64         // of the body in bytes, -1 when the server did not announce it
 	Body   io.ReadCloser // the caller closes it; its errors are *Error or the context's
 
+	// Received returns how many bytes came over the network since the last call, for a body that
+	// is made here of fewer bytes; nil for one that is as it came.
+	Received func() int64
+
 	IsUpstream bool   // the operator named a syncd as the source, and one has answered
 	Destroy    string // what such a one wants destroyed, in the form of package destruction; not trusted
 }

@@ -42,6 +42,7 @@ type Client struct {
 	believer *believer.Believer // nil without a trust file
 	count    believer.Count     // of the generations that it judges
 	relay    *Relay             // nil if nothing is kept
+	patches  patches
 }
 
 // New returns a client that sends its requests through t. Its base is the bucket with the
@@ -239,13 +240,29 @@ func (f *failures) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Download opens the object of a file by its SHA-256. It makes one attempt: the caller
-// retries with Retry and closes the body.
+// Download opens the object of a file by its SHA-256, or makes it of a patch. It makes one
+// attempt: the caller retries with Retry and closes the body.
 func (c *Client) Download(ctx context.Context, file manifest.File, header http.Header, isBulk bool) (*transport.Response, error) {
 	id, isObject := file.Expected.ObjectID()
 	if !isObject {
 		return nil, refusal.New(refusal.BadShape, "a bucket has objects by their SHA-256 only, not by %s", file.Expected)
 	}
+	if res, err := c.openPatched(ctx, id, header, isBulk); res != nil || err != nil {
+		return res, err
+	}
+	res, err := c.openWhole(ctx, id, header, isBulk)
+	if !c.patches.reconsider(id, err == nil) || err != nil {
+		return res, err
+	}
+	if made, _ := c.openPatched(ctx, id, header, isBulk); made != nil {
+		res.Body.Close()
+		return made, nil
+	}
+	return res, nil
+}
+
+// openWhole opens an object.
+func (c *Client) openWhole(ctx context.Context, id manifest.ObjectID, header http.Header, isBulk bool) (*transport.Response, error) {
 	req := c.request("Download", bucket.ObjectName(id), header)
 	req.Bulk = isBulk
 	res, err := c.t.Open(ctx, req)

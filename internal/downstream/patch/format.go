@@ -79,6 +79,11 @@ func Open(from io.Reader, before, after Identity) (*Patch, error) {
 	return p, nil
 }
 
+// MaxBegin is the most bytes that Open reads of a patch to a content of a size.
+func MaxBegin(size int64) int64 {
+	return int64(headerSize) + entrySize*((size+minSegmentSize-1)/minSegmentSize)
+}
+
 // readError tells the end of a patch from a reader that failed.
 func readError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -37,6 +37,7 @@ type Records interface {
 type Config struct {
 	Store   Store
 	Records Records
+	Objects follower.Opener // of this host
 	// Client carries the requests to a bundle. Its base and its carrier are set here.
 	Client   transport.Config
 	Believer *believer.Believer // nil without a trust file
@@ -123,6 +124,7 @@ func Open(b *bundle.Bundle, cfg Config, closeFiles func()) (*Source, error) {
 	s.Client = follower.New(carrier)
 	s.Client.Believe(cfg.Believer, believer.Serving)
 	s.Client.Keep(cfg.Relay)
+	s.Client.Patch(cfg.Objects)
 	return s, nil
 }
 
@@ -197,6 +199,13 @@ func (s *Source) Record(ctx context.Context, m bucket.Manifest) (record.Record, 
 		return record.Record{}, fmt.Errorf("no bundle with release %s of %s is there any more: import it again: %w", m.Release, m.Name, err)
 	}
 	return bucket.RecordOf(read), nil
+}
+
+// Expect looks for patches in the bundle.
+func (s *Source) Expect(ctx context.Context, m bucket.Manifest, files []record.File) {
+	if s.Bundle != nil && s.Bundle.HasRecord(m) {
+		s.Client.Expect(ctx, m, files)
+	}
 }
 
 // IsKnown is false: nothing is kept of what an earlier process read.

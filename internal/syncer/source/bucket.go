@@ -26,6 +26,9 @@ type Bucket interface {
 	Generation(ctx context.Context) (bucket.Generation, error)
 	// Record returns the record of a manifest of a generation.
 	Record(ctx context.Context, m bucket.Manifest) (record.Record, error)
+	// Expect says that contents of a revision may be downloaded next, and what its record says
+	// of them.
+	Expect(ctx context.Context, m bucket.Manifest, files []record.File)
 	// IsKnown is true if an earlier process read the mirror.
 	IsKnown() bool
 	// IsHost is true for another syncd, which wants to know how this host is doing.
@@ -262,7 +265,7 @@ func (k *bucketKind) hasTaken() bool {
 }
 
 // digests takes digests and sizes from the record.
-func (k *bucketKind) digests(_ context.Context, files []manifest.File, _ func(manifest.File) bool) error {
+func (k *bucketKind) digests(ctx context.Context, files []manifest.File, _ func(manifest.File) bool) error {
 	for i := range files {
 		f := &files[i]
 		at, found := slices.BinarySearchFunc(k.recorded, f.Path, func(f record.File, path string) int { return strings.Compare(f.Path, path) })
@@ -276,6 +279,7 @@ func (k *bucketKind) digests(_ context.Context, files []manifest.File, _ func(ma
 	}
 	if k.takesOffer() && !k.hasTaken() {
 		k.packs.add(k.offer.Manifest, k.recorded)
+		k.bucket.Expect(ctx, k.offer.Manifest, k.recorded)
 	}
 	k.recorded = nil
 	return nil
