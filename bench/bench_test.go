@@ -68,6 +68,21 @@ func TestEveryCaseRunsAndWritesItsTable(t *testing.T) {
 	}
 }
 
+// TestASmallFileTakesFewSystemCalls holds what the number of files decides, not the time.
+func TestASmallFileTakesFewSystemCalls(t *testing.T) {
+	if missing := (contender.Contender{Needs: []string{"strace"}}).Missing(); missing != nil {
+		t.Skip("NOT TESTED: no strace")
+	}
+	b := bench{binary: buildSyncd(t), work: t.TempDir(), shrink: 1}
+	own, _, err := b.countCalls(t.Context(), provider.Repeat(3000, 4*provider.KiB), https)
+	if cannotRun(err) {
+		t.Skipf("NOT TESTED: %v", err)
+	}
+	if err != nil || own > maxCalls {
+		t.Errorf("%.1f system calls a file, want at most %d: %v", own, maxCalls, err)
+	}
+}
+
 func TestEveryContenderDetectsACorruptByte(t *testing.T) {
 	b := bench{binary: buildSyncd(t), dir: t.TempDir(), work: t.TempDir(), shrink: 1000}
 	e, err := provider.Emulate(t.Context(), b.work, provider.Repeat(10, 4*provider.KiB))

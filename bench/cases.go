@@ -35,6 +35,7 @@ func cases() []benchCase {
 		all = append(all, benchCase{name: r.name, measure: r.measure, manyFiles: len(r.sizes) >= manyFiles})
 	}
 	return append(all,
+		benchCase{name: "calls", measure: measureCalls, manyFiles: true},
 		benchCase{name: "neighbour", measure: measureNeighbour},
 		benchCase{name: "idle", measure: measureIdle},
 		benchCase{name: "scale", measure: measureScale, manyFiles: true},

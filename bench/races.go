@@ -49,7 +49,7 @@ func plainRaces() []race {
 				return append(allContenders(b), contender.BareLoop())
 			},
 			pairs: []pair{
-				{of: "syncd", against: []string{contender.CurlName}, wall: 1.3, cpu: 1.3},
+				{of: "syncd", against: []string{contender.CurlName}, wall: 1, cpu: 1},
 				{of: "syncd", against: []string{contender.WgetName}},
 				{of: "syncd", against: []string{contender.AriaName}, wall: 0.5},
 				{of: contender.LoopName, against: []string{contender.CurlName}},
@@ -76,7 +76,7 @@ func httpsRaces() []race {
 				return []contender.Contender{b.syncd(), contender.CurlDefaults(), contender.BareLoop()}
 			},
 			pairs: []pair{
-				{of: "syncd", against: []string{contender.CurlDefaultsName}, wall: 1.2, cpu: 1.3},
+				{of: "syncd", against: []string{contender.CurlDefaultsName}, wall: 1, cpu: 1},
 				{of: contender.LoopName, against: []string{contender.CurlDefaultsName}},
 				{of: "syncd", against: []string{contender.LoopName}},
 			},
