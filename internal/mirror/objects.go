@@ -232,6 +232,19 @@ func (o *Objects) Directories() int {
 	return len(names)
 }
 
+// MayHave returns a function that is false for an object that was not on disk when MayHave
+// was called, because there was no directory for it.
+func (o *Objects) MayHave() func(manifest.ObjectID) bool {
+	var has [256]bool
+	names, err := o.root.Names("objects")
+	for _, name := range names {
+		if first, err := hex.DecodeString(name); err == nil && len(first) == 1 {
+			has[first[0]] = true
+		}
+	}
+	return func(id manifest.ObjectID) bool { return err != nil || has[id[0]] }
+}
+
 // names lists the files in the object directories, whatever their names.
 func (o *Objects) names() ([]string, error) { return o.namesBelow("objects") }
 

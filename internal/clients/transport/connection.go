@@ -123,6 +123,9 @@ func (c *Client) roundTrip(p *pool, request *http.Request, watch *stallWatch, wa
 	rt, done := p.rt.Load(), make(chan result, 1)
 	wait()
 	defer watch.pause()
+	if request.URL.Scheme == "http" && c.cfg.Carrier == nil { // never HTTP/2, and net/http's HTTP/1.1 returns when the context ends
+		return rt.RoundTrip(request)
+	}
 	go func() {
 		answer, err := rt.RoundTrip(request) //nolint:bodyclose // the receiver of the result closes the body
 		done <- result{answer, err}

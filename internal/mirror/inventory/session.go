@@ -85,9 +85,13 @@ func (s *Session) Plan(ctx context.Context, q Query) (manifest.Plan, error) {
 
 // plan also returns the objects that must be read back before they are reused.
 func (s *Session) plan(ctx context.Context, q Query) (plan manifest.Plan, unproven []manifest.Object) {
+	mayHave := s.inventory.cfg.Mirror.Objects.MayHave() // spares a first sync a look for each file
 	plan = manifest.NewPlan(q.Files, func(f manifest.File) (manifest.Object, bool) {
 		if object, known := q.Proven.Get(f.Expected); known {
 			return object, true
+		}
+		if id, named := f.Expected.ObjectID(); named && !mayHave(id) {
+			return manifest.Object{}, false
 		}
 		object, found := s.find(ctx, f.Expected)
 		if !found {
