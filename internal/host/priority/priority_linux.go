@@ -31,7 +31,7 @@ func Lower() error {
 				continue
 			}
 			if err := unix.Setpriority(unix.PRIO_PROCESS, id, lowest); err != nil && !errors.Is(err, unix.ESRCH) {
-				return fmt.Errorf("lower the priority: %w", err)
+				return fmt.Errorf("lower the priority: %w; if a sandbox such as an older systemd unit forbids it, add SystemCallFilter=setpriority ioprio_set", err)
 			}
 			_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, ioWhoThread, uintptr(id), ioClassIdle) // a sandbox may forbid it
 		}
