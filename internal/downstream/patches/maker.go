@@ -58,7 +58,8 @@ type Maker struct {
 	mu     sync.Mutex // guards making
 	making *making    // nil for none
 
-	settled string // the state of a round that left nothing to do; only Run uses it
+	settled string         // the state of a round that left nothing to do; only Run uses it
+	lacked  map[Pair]int64 // patches that need more room than so much; only Run uses it
 }
 
 // making is a patch that is being made.
@@ -69,7 +70,9 @@ type making struct {
 }
 
 // NewMaker returns a Maker, which makes nothing before Run.
-func NewMaker(cfg Config) *Maker { return &Maker{cfg: cfg, woken: make(chan struct{}, 1)} }
+func NewMaker(cfg Config) *Maker {
+	return &Maker{cfg: cfg, woken: make(chan struct{}, 1), lacked: map[Pair]int64{}}
+}
 
 // Store has what was made.
 func (m *Maker) Store() *Store { return m.cfg.Store }
@@ -87,7 +90,7 @@ func (m *Maker) Wake() {
 }
 
 // interval is how often a Maker looks for changes of which nobody told it, such as a revision
-// that was pruned, and tries again what failed.
+// that was pruned, and tries again what had no room.
 const interval = 10 * time.Minute
 
 // Run makes patches until the context ends.
@@ -114,8 +117,9 @@ func (m *Maker) Run(ctx context.Context) {
 
 // The reasons why a patch or a round ends early.
 var (
-	errNoRoom = errors.New("there is no room for more patches, which leave a tenth of the file system free: make room, or lower publish.patches.max_share")
-	errWoken  = errors.New("something new is live")
+	errNoRoom   = errors.New("there is no room for more patches, which leave a tenth of the file system free: make room, or lower publish.patches.max_share")
+	errTooLarge = errors.New("the patch needs more room")
+	errWoken    = errors.New("something new is live")
 )
 
 // Yield removes patches, so that a sync has more room. What is being made goes, too.

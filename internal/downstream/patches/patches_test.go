@@ -361,7 +361,7 @@ func TestRoom(t *testing.T) {
 	contents := map[string][]byte{"old": old, "new": changed}
 	h.publish(old)
 	h.publish(changed)
-	for _, room := range []int64{-1, 0, 10_000} {
+	for _, room := range []int64{-1, 0, 10_000, 11_000} {
 		h.room = room
 		if err := h.maker.round(t.Context()); !errors.Is(err, errNoRoom) {
 			t.Errorf("room of %d bytes: %v", room, err)

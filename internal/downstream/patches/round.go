@@ -29,7 +29,7 @@ func (m *Maker) round(ctx context.Context) error {
 	}
 	err = errors.Join(err, m.cfg.Store.save())
 	r.tellNews(ctx)
-	if err == nil && !r.hasFailed {
+	if err == nil { // what failed is tried again when something changes, and by the next start
 		m.settled = state
 	}
 	return err
@@ -52,10 +52,10 @@ func (m *Maker) state(settings Settings) string {
 // round is one walk through all that is served.
 type round struct {
 	*Maker
-	settings  Settings
-	worker    *worker // nil for none
-	news      bool    // since the last tellNews
-	hasFailed bool
+	settings Settings
+	worker   *worker // nil for none
+	news     bool    // since the last tellNews
+	lacks    bool    // a patch needs more room
 }
 
 func (r *round) close() {
@@ -135,6 +135,9 @@ func (r *round) makeAll(ctx context.Context) error {
 			return err
 		}
 	}
+	if r.lacks {
+		return errNoRoom
+	}
 	return nil
 }
 
@@ -177,10 +180,12 @@ func (r *round) makeOne(ctx context.Context, w want) error {
 		return r.cfg.Store.discard(p, most)
 	case errors.Is(err, errGone):
 		return nil
-	case ctx.Err() != nil || errors.Is(err, errNoRoom):
+	case errors.Is(err, errTooLarge):
+		r.lacks = true
+		return nil
+	case ctx.Err() != nil || errors.Is(err, errNoRoom) || errors.Is(err, errStart):
 		return err
 	}
-	r.hasFailed = true
 	r.failed.Add(1)
 	r.cfg.Log.Warn().Err(err).Stringer("old", p.Old).Stringer("new", p.New).Msg("making a patch failed; followers take the whole content meanwhile")
 	return nil
@@ -218,6 +223,9 @@ func (r *round) make(ctx context.Context, w want, most int64) (size int64, err e
 	if room <= 0 {
 		return 0, errNoRoom
 	}
+	if lacked, known := r.lacked[w.pair()]; known && room < 2*lacked {
+		return 0, errTooLarge
+	}
 	temp, path, err := r.cfg.Store.begin(w.pair())
 	if err != nil {
 		return 0, err
@@ -240,7 +248,8 @@ func (r *round) make(ctx context.Context, w want, most int64) (size int64, err e
 	}
 	r.cfg.Store.drop(temp)
 	if errors.Is(err, ErrUseless) && room < most {
-		return 0, errNoRoom
+		r.lacked[w.pair()] = room
+		return 0, errTooLarge
 	}
 	return 0, err
 }

@@ -127,7 +127,7 @@ func startWorker() (*worker, error) {
 	}
 	w.out = json.NewDecoder(out)
 	if w.ended, err = command.StartSelf(w.cmd); err != nil {
-		return nil, fmt.Errorf("start the process that makes patches: %w", err)
+		return nil, fmt.Errorf("%w: %w", errStart, err)
 	}
 	return w, nil
 }
@@ -154,6 +154,9 @@ func (w *worker) make(ctx context.Context, j job) (size int64, err error) {
 	}
 	return m.Size, nil
 }
+
+// errStart says that no worker can be started.
+var errStart = errors.New("the process that makes patches cannot be started")
 
 // errWorker says that a worker ended or makes no sense.
 var errWorker = errors.New("the process that makes patches ended")
