@@ -33,23 +33,35 @@ const packOverhead = 64 << 10
 // maxPackWindow bounds the memory that a pack takes.
 const maxPackWindow = 8 << 20
 
+// packAttempts is how often a pack is asked for that brings nothing new. Its contents come one
+// by one then, each with a retry budget of its own: a server that refuses packs because others
+// hold all places for them still has the contents.
+const packAttempts = 3
+
 // errPack says that a pack is not one of the contents that its record names.
 var errPack = errors.New("the pack has other contents than its record says")
 
+// errNoPack says that a pack could not be had.
+var errNoPack = errors.New("the pack does not come")
+
 // FetchPack calls use with each content of a pack that has its digest, and with how many
 // bytes came over the network for it. A content may come again after an interruption. The
-// memory belongs to use until it returns. An error of use ends the pack.
+// memory belongs to use until it returns. An error of use ends the pack, and so do a few attempts
+// that bring nothing new.
 func (f *Fetcher) FetchPack(ctx context.Context, p Pack, use func(content manifest.Object, bytes []byte, received int64) error) error {
 	source, has := f.source.(PackSource)
 	if !has {
 		return errPack
 	}
-	furthest := 0
+	furthest, futile := 0, 0
 	return f.source.Retry(ctx, func(progress func()) error {
 		come, err := f.readPack(ctx, source, p, use)
 		if come > furthest {
-			furthest = come
+			furthest, futile = come, 0
 			progress()
+		}
+		if futile++; err != nil && futile >= packAttempts {
+			return fmt.Errorf("%w: %v", errNoPack, err) //nolint:errorlint // nobody may take it for a passing fault
 		}
 		return err
 	})

@@ -155,3 +155,23 @@ func TestAPackGoesOnAfterAnInterruption(t *testing.T) {
 		t.Errorf("asked for %v", of)
 	}
 }
+
+// A server whose places for packs are all taken refuses them for long. Its contents can be had.
+func TestAPackThatIsRefusedComesOneByOneSoon(t *testing.T) {
+	content := smallFiles("october")
+	w, u := upstreamWith(t, bucket.Generation{Number: 1}, packed(content))
+	u.mu.Lock()
+	u.front = func(rw http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasPrefix(r.URL.Path, "/-/mirror/"+bucket.Packs) {
+			return false
+		}
+		rw.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}
+	u.mu.Unlock()
+	w.expect(w.poll(), "data", report.Updated)
+	w.serves("data", content)
+	if of := kinds(u.asked()); of["packs"] != 3 || of["objects"] != 61 {
+		t.Errorf("asked for %v", of)
+	}
+}

@@ -27,6 +27,9 @@ type answer struct {
 	patience time.Duration
 	status   int
 	sent     int64 // bytes of the body
+
+	taken int64         // bytes of the chunk under way
+	spent time.Duration // that the client took for them
 }
 
 func (a *answer) controller() *http.ResponseController {
@@ -62,8 +65,10 @@ func (a *answer) Write(p []byte) (sent int, err error) {
 		if err != nil {
 			return sent, err
 		}
+		began := time.Now()
 		n, err := a.ResponseWriter.Write(p[sent : sent+int(part)])
-		sent, a.sent = sent+n, a.sent+int64(n)
+		sent += n
+		a.took(int64(n), time.Since(began))
 		if err != nil {
 			return sent, err
 		}
@@ -82,8 +87,10 @@ func (a *answer) ReadFrom(src io.Reader) (sent int64, err error) {
 		if err != nil {
 			return sent, err
 		}
+		began := time.Now()
 		n, err := io.CopyN(a.ResponseWriter, limited.R, part) // net/http finds a file only behind one LimitedReader
-		sent, a.sent, limited.N = sent+n, a.sent+n, limited.N-n
+		sent, limited.N = sent+n, limited.N-n
+		a.took(n, time.Since(began))
 		if err != nil {
 			return sent, err
 		}
@@ -92,7 +99,7 @@ func (a *answer) ReadFrom(src io.Reader) (sent int64, err error) {
 }
 
 // pace waits until some of n bytes may pass, and says how many. From then on, the client
-// has a limited time to take them.
+// has what is left of its time for the chunk that they belong to.
 func (a *answer) pace(n int64) (int64, error) {
 	n = min(n, chunk)
 	switch {
@@ -105,7 +112,16 @@ func (a *answer) pace(n int64) (int64, error) {
 			return 0, err
 		}
 	}
-	return n, a.controller().SetWriteDeadline(time.Now().Add(a.patience))
+	return n, a.controller().SetWriteDeadline(time.Now().Add(a.patience - a.spent))
+}
+
+// took notes that the client took n bytes. Its time begins anew with each chunk and not with
+// each part: an answer in small parts would otherwise wait for hours.
+func (a *answer) took(n int64, spent time.Duration) {
+	a.sent, a.taken, a.spent = a.sent+n, a.taken+n, a.spent+spent
+	if a.taken >= chunk {
+		a.taken, a.spent = 0, 0
+	}
 }
 
 // freeList is how many bytes of a list wait for no bandwidth: followers poll small lists,

@@ -12,17 +12,17 @@ import (
 // pack answers with small contents in one answer, and keeps their revision for the follower.
 // It is made anew for each follower: its contents are small and mostly in the page cache.
 func (c *call) pack(id manifest.ObjectID) {
-	p, files, found := c.s.cfg.Generations.Pack(c.asker.Ring(), id)
-	if !found || !c.asked(files[0].Revision) {
-		c.noText()
-		return
-	}
 	if !c.s.packs.begin(c.a.who) {
 		c.a.Header().Set("Retry-After", "1")
 		c.a.problem(http.StatusServiceUnavailable, typeProblem("tooManyRequests", "Too many packs are being made."))
 		return
 	}
 	defer c.s.packs.end(c.a.who)
+	p, files, found := c.s.cfg.Generations.Pack(c.asker.Ring(), id)
+	if !found || !c.asked(files[0].Revision) {
+		c.noText()
+		return
+	}
 	c.private()
 	c.a.Header().Set("Content-Type", "application/zstd")
 	c.a.WriteHeader(http.StatusOK)
