@@ -146,7 +146,11 @@ func (l *List) All() iter.Seq[Reference] {
 func (l *List) Files() []File {
 	files := make([]File, len(l.entries))
 	for i, e := range l.entries {
-		files[i] = File{Reference: e.reference(), Path: e.path, Slash: e.slash, Position: int32(i + 1)}
+		f := File{Reference: e.reference(), Path: e.path, Slash: e.slash, Position: int32(i + 1)}
+		if text := string(f.Reference); strings.HasSuffix(text, f.Path) { // its text is not kept twice
+			f.Path = text[len(text)-len(f.Path):]
+		}
+		files[i] = f
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return files

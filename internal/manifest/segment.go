@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 	"unicode"
@@ -59,4 +60,26 @@ func foldCase(s string) string {
 		}
 		return least
 	}, s)
+}
+
+// compareFolded compares foldCase of two texts, without memory for them if they are ASCII.
+func compareFolded(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		x, y := a[i], b[i]
+		if x >= utf8.RuneSelf || y >= utf8.RuneSelf {
+			return strings.Compare(foldCase(a[i:]), foldCase(b[i:]))
+		}
+		if x != y && upper(x) != upper(y) {
+			return cmp.Compare(upper(x), upper(y))
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// upper is foldCase of an ASCII letter.
+func upper(c byte) byte {
+	if 'a' <= c && c <= 'z' {
+		return c - 'a' + 'A'
+	}
+	return c
 }

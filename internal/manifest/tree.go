@@ -1,8 +1,10 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"path"
+	"slices"
 
 	"syncd/internal/manifest/refusal"
 )
@@ -26,20 +28,32 @@ func (c *Clash) Error() string { return c.Problem }
 
 // FindClash returns the first two paths that cannot lie in one tree, or nil.
 func FindClash(paths []string) *Clash {
-	files := make(map[string]int, len(paths))
-	for i, p := range paths {
-		key := foldCase(p)
-		if other, taken := files[key]; taken {
-			return clash(other, i, paths[other], p)
+	order := orderOf(len(paths), func(x, y int32) int {
+		return cmp.Or(compareFolded(paths[x], paths[y]), cmp.Compare(x, y))
+	})
+	first, second := -1, len(paths)
+	for i := 1; i < len(order); i++ {
+		a, b := int(order[i-1]), int(order[i])
+		if b < second && compareFolded(paths[a], paths[b]) == 0 {
+			first, second = a, b
 		}
-		files[key] = i
+	}
+	if first >= 0 {
+		return clash(first, second, paths[first], paths[second])
+	}
+	fileAt := func(path string) (file int32, found bool) {
+		i, found := slices.BinarySearchFunc(order, path, func(file int32, path string) int { return compareFolded(paths[file], path) })
+		if !found {
+			return 0, false
+		}
+		return order[i], true
 	}
 	dirs := make(map[string]seenDir)
 	for i, p := range paths {
 		for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
 			key := foldCase(dir)
-			if file, taken := files[key]; taken {
-				return &Clash{file, i, fmt.Sprintf("%q lies inside the path of the file %q", p, paths[file])}
+			if file, taken := fileAt(dir); taken {
+				return &Clash{int(file), i, fmt.Sprintf("%q lies inside the path of the file %q", p, paths[file])}
 			}
 			other, seen := dirs[key]
 			if seen && other.name != dir {

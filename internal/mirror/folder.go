@@ -126,20 +126,26 @@ func (d *folder) ensurePrivate(dir string) error {
 	return d.disk.SyncDir(d.root, filepath.Dir(dir))
 }
 
-// namesBelow lists the entries of the directories in dir. It leaves out what cannot be
-// read, because it may be no directory.
+// namesBelow lists the entries of the directories in dir, as eachBelow.
 func (d *folder) namesBelow(dir string) (names []string, err error) {
+	err = d.eachBelow(dir, func(name string) { names = append(names, name) })
+	return names, err
+}
+
+// eachBelow calls do for each entry of the directories in dir. It leaves out what cannot be
+// read, because it may be no directory.
+func (d *folder) eachBelow(dir string, do func(name string)) error {
 	parents, err := d.root.Names(dir)
 	if isGone(err) {
-		return nil, nil
+		return nil
 	}
 	for _, parent := range parents {
 		children, _ := d.root.Names(filepath.Join(dir, parent))
 		for _, child := range children {
-			names = append(names, filepath.Join(dir, parent, child))
+			do(filepath.Join(dir, parent, child))
 		}
 	}
-	return names, err
+	return err
 }
 
 // errDamaged says that the disk holds something else than Publish wrote. Other

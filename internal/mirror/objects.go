@@ -32,14 +32,12 @@ type Objects struct {
 }
 
 // All returns every object on disk, sorted by ID.
-func (o *Objects) All() ([]manifest.ObjectID, error) {
-	names, err := o.names()
-	var ids []manifest.ObjectID
-	for _, name := range names {
+func (o *Objects) All() (ids []manifest.ObjectID, err error) {
+	err = o.each(func(name string) {
 		if id, err := manifest.ParseObjectID(filepath.Base(name)); err == nil && name == objectName(id) {
 			ids = append(ids, id)
 		}
-	}
+	})
 	return ids, err
 }
 
@@ -245,8 +243,9 @@ func (o *Objects) MayHave() func(manifest.ObjectID) bool {
 	return func(id manifest.ObjectID) bool { return err != nil || has[id[0]] }
 }
 
-// names lists the files in the object directories, whatever their names.
-func (o *Objects) names() ([]string, error) { return o.namesBelow("objects") }
+// each calls do for each file in the object directories, whatever its name. It lists one of
+// the directories at a time.
+func (o *Objects) each(do func(name string)) error { return o.eachBelow("objects", do) }
 
 // IsWhole re-reads an object and compares it with its name.
 func (o *Objects) IsWhole(ctx context.Context, id manifest.ObjectID) bool {
@@ -293,14 +292,14 @@ func (o *Objects) link(id manifest.ObjectID, path string) error {
 // RemoveUnused removes an object that no revision holds, and that is not to be used.
 func (o *Objects) RemoveUnused(id manifest.ObjectID) error { return o.objects.Remove(inObjects(id)) }
 
-func (o *Objects) prune(chosen choice) error {
-	names, err := o.names()
-	for _, name := range names {
+func (o *Objects) prune(chosen *choice) error {
+	var failed error
+	err := o.each(func(name string) {
 		if !chosen.keeps(name) {
-			err = errors.Join(err, o.root.Remove(name))
+			failed = errors.Join(failed, o.root.Remove(name))
 		}
-	}
-	return err
+	})
+	return errors.Join(err, failed)
 }
 
 // Partial is the directory of unfinished downloads, opened by Recover. Close closes it.

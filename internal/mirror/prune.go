@@ -63,15 +63,14 @@ func (m *Mirror) Freeable(keep Retention, now time.Time) (freed Freed, err error
 	for _, g := range chosen.dropped {
 		freed.Inodes += GenerationInodes(len(g.entries()))
 	}
-	names, err := m.Objects.names()
-	for _, name := range names {
+	err = m.Objects.each(func(name string) {
 		if chosen.keeps(name) {
-			continue
+			return
 		}
 		if info, err := m.root.Info(name); err == nil {
 			freed.Bytes += info.Allocated()
 			freed.Inodes++
 		}
-	}
+	})
 	return freed, err
 }

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"path/filepath"
@@ -46,29 +47,31 @@ func (keep Retention) earlier(name string) int {
 
 // choice says what pruning removes and keeps.
 type choice struct {
-	dropped    []Generation               // the newest first
-	next, last time.Time                  // the first and the last end of Retention.For among the kept generations; zero if none waits for it
-	revisions  map[string]bool            // keys of the kept ones
-	views      map[string]bool            // keys of the kept ones
-	objects    map[manifest.ObjectID]bool // the kept ones
-	unknown    bool                       // Retention.Unknown
-	released   map[manifest.ObjectID]bool // shown by the dropped generations
+	dropped    []Generation    // the newest first
+	next, last time.Time       // the first and the last end of Retention.For among the kept generations; zero if none waits for it
+	revisions  map[string]bool // keys of the kept ones
+	views      map[string]bool // keys of the kept ones
+	objects    objectSet       // the kept ones
+	unknown    bool            // Retention.Unknown
+	released   objectSet       // shown by the dropped generations
 }
 
 // keeps is true when the file of an object stays. A file with another name than an
 // object stays only while the wanted objects are not all known.
-func (c choice) keeps(path string) bool {
+func (c *choice) keeps(path string) bool {
 	id, err := manifest.ParseObjectID(filepath.Base(path))
-	return err == nil && c.objects[id] || c.unknown && !c.released[id]
+	return err == nil && c.objects.has(id) || c.unknown && !c.released.has(id)
 }
 
-func (m *Mirror) choose(all []Generation, keep Retention, now time.Time) (choice, error) {
+func (m *Mirror) choose(all []Generation, keep Retention, now time.Time) (*choice, error) {
 	retained, asked, err := m.Records.retained(all, keep)
 	if err != nil {
-		return choice{}, err
+		return nil, err
 	}
-	c := choice{revisions: map[string]bool{}, views: map[string]bool{}, objects: map[manifest.ObjectID]bool{}, unknown: keep.Unknown, released: map[manifest.ObjectID]bool{}}
-	maps.Copy(c.objects, keep.Objects)
+	c := &choice{revisions: map[string]bool{}, views: map[string]bool{}, unknown: keep.Unknown}
+	for id := range keep.Objects {
+		c.objects.add(id)
+	}
 	for _, record := range retained {
 		c.keep(record)
 	}
@@ -113,7 +116,7 @@ func (c *choice) keepAsked(asked []Record, keep Retention) {
 	for _, record := range asked {
 		own, cost := map[manifest.ObjectID]bool{}, int64(0)
 		for _, f := range record.Files {
-			if !c.objects[f.Object] && !seen[f.Object] && !own[f.Object] {
+			if !c.objects.has(f.Object) && !seen[f.Object] && !own[f.Object] {
 				own[f.Object] = true
 				cost += f.Size
 			}
@@ -133,14 +136,14 @@ func (c *choice) keepAsked(asked []Record, keep Retention) {
 func (c *choice) keep(record Record) {
 	c.revisions[record.Key()] = true
 	for _, f := range record.Files {
-		c.objects[f.Object] = true
+		c.objects.add(f.Object)
 	}
 }
 
 func (c *choice) keepView(view View) {
 	c.views[view.Key()] = true
 	for _, f := range view.Files {
-		c.objects[f.Object] = true
+		c.objects.add(f.Object)
 	}
 }
 
@@ -148,12 +151,12 @@ func (c *choice) drop(g Generation) {
 	c.dropped = append(c.dropped, g)
 	for _, record := range g.Records {
 		for _, f := range record.Files {
-			c.released[f.Object] = true
+			c.released.add(f.Object)
 		}
 	}
 	for _, view := range g.Views {
 		for _, f := range view.Files {
-			c.released[f.Object] = true
+			c.released.add(f.Object)
 		}
 	}
 }
@@ -171,3 +174,32 @@ func (c *choice) waitUntil(until time.Time) {
 		c.last = until
 	}
 }
+
+// objectSet is a set of objects in a third of the memory of a map. The zero value is empty.
+type objectSet struct {
+	ids    []manifest.ObjectID
+	sorted int // so many of the first ids are sorted, and each is there once
+}
+
+func (s *objectSet) add(id manifest.ObjectID) {
+	s.ids = append(s.ids, id)
+	if len(s.ids) > 2*s.sorted+1024 { // generations name the same objects again and again
+		s.sort()
+	}
+}
+
+func (s *objectSet) has(id manifest.ObjectID) bool {
+	if s.sorted < len(s.ids) {
+		s.sort()
+	}
+	_, found := slices.BinarySearchFunc(s.ids, id, compareObjects)
+	return found
+}
+
+func (s *objectSet) sort() {
+	slices.SortFunc(s.ids, compareObjects)
+	s.ids = slices.Compact(s.ids)
+	s.sorted = len(s.ids)
+}
+
+func compareObjects(a, b manifest.ObjectID) int { return bytes.Compare(a[:], b[:]) }

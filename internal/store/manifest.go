@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"slices"
+	"iter"
 	"strconv"
 	"time"
 
@@ -81,12 +81,12 @@ type Planned struct {
 	Adopted  bool              `json:"adopted,omitempty"` // it came from a folder, and not from the source
 }
 
-// Changes are committed together. Nil maps change nothing. An empty list in Planned, or
-// empty Proofs, removes the manifest's entry.
+// Changes are committed together. Nil maps change nothing. Nothing in Planned, or empty
+// Proofs, removes the manifest's entry.
 type Changes struct {
 	Forgotten []string // manifests of which nothing is kept, before the other changes
 	Manifests map[string]Manifest
-	Planned   map[string][]Planned
+	Planned   map[string]iter.Seq[Planned] // gone through twice
 	Proofs    map[string]*Proofs
 	History   any // one entry to append, encoded as JSON; nil for none
 
@@ -99,7 +99,6 @@ func (s *Store) Commit(c Changes) error {
 	for name, list := range c.Planned {
 		planned[name] = encodePlanned(list)
 	}
-	c.Planned = nil // bbolt copies the text of 250,000 contents, and needs the memory
 	return s.update(func(tx *bbolt.Tx) error {
 		for _, name := range c.Forgotten {
 			if err := forget(tx, name); err != nil {
@@ -150,22 +149,25 @@ func putPlanned(bucket *bbolt.Bucket, name string, text []byte) error {
 	return bucket.Put([]byte(name), text)
 }
 
-// encodePlanned returns the text of json.Marshal, nothing for an empty list. Reflection would
-// take the memory of a long list several times.
-func encodePlanned(list []Planned) (text []byte) {
-	for i, w := range list {
-		if i == 1 {
-			text = slices.Grow(text, len(list)*len(text)) // nearly always all of them are equally long
-		}
-		separator := byte(',')
-		if i == 0 {
-			separator = '['
-		}
-		text = w.appendTo(append(text, separator))
+// encodePlanned returns the text of json.Marshal for a list, nothing for an empty one. The
+// list and a buffer that grows would take as much memory again.
+func encodePlanned(list iter.Seq[Planned]) (text []byte) {
+	if list == nil {
+		return nil
 	}
-	if len(text) > 0 {
-		text = append(text, ']')
+	size := 0
+	for w := range list {
+		text = w.appendTo(text[:0])
+		size += len(text) + 1
 	}
+	if size == 0 {
+		return nil
+	}
+	text = append(make([]byte, 0, size+1), '[')
+	for w := range list {
+		text = append(w.appendTo(text), ',')
+	}
+	text[len(text)-1] = ']'
 	return text
 }
 

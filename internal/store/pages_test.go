@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -146,11 +147,11 @@ func TestHealthyTreeIsNeverCalledDamaged(t *testing.T) {
 	defer file.Close()
 	random := rand.New(rand.NewPCG(2026, 11))
 	for i := range times(400, 20_000) {
-		c := Changes{Manifests: map[string]Manifest{}, Planned: map[string][]Planned{}}
+		c := Changes{Manifests: map[string]Manifest{}, Planned: map[string]iter.Seq[Planned]{}}
 		for range random.IntN(20) {
 			name := fmt.Sprintf("manifest_%03d", random.IntN(300))
 			c.Manifests[name] = Manifest{ETag: strings.Repeat("e", random.IntN(3000))}
-			c.Planned[name] = slices.Repeat([]Planned{{Expected: someMD5}}, max(0, random.IntN(400)-200))
+			c.Planned[name] = slices.Values(slices.Repeat([]Planned{{Expected: someMD5}}, max(0, random.IntN(400)-200)))
 		}
 		if i%50 > 25 { // in this phase manifests disappear
 			for n := range 300 {

@@ -2,6 +2,8 @@ package store
 
 import (
 	"encoding/json"
+	"iter"
+	"slices"
 	"testing"
 
 	"syncd/internal/manifest"
@@ -17,11 +19,22 @@ func TestPlannedContentsAreWrittenAsJSON(t *testing.T) {
 	for _, list := range lists {
 		want, err := json.Marshal(list)
 		must(t, err)
-		if got := encodePlanned(list); string(got) != string(want) {
+		if got := encodePlanned(slices.Values(list)); string(got) != string(want) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	if got := encodePlanned(nil); got != nil {
-		t.Errorf("nothing is written as %s", got)
+	for _, nothing := range []iter.Seq[Planned]{nil, slices.Values([]Planned{})} {
+		if got := encodePlanned(nothing); got != nil {
+			t.Errorf("nothing is written as %s", got)
+		}
 	}
+}
+
+// listsOf are lists for Changes.
+func listsOf(of map[string][]Planned) map[string]iter.Seq[Planned] {
+	lists := map[string]iter.Seq[Planned]{}
+	for name, list := range of {
+		lists[name] = slices.Values(list)
+	}
+	return lists
 }

@@ -3,7 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
-	"slices"
+	"sort"
 
 	"go.etcd.io/bbolt"
 
@@ -24,69 +24,70 @@ func ProofOf(info fsops.Info) Proof {
 	return Proof{Size: info.Size(), ModTime: info.ModTime(), Inode: info.Inode()}
 }
 
-// Proofs holds the proofs of many objects. The zero value is empty.
-type Proofs struct{ entries []proofEntry } // sorted by object after Sort
+// Proofs holds the proofs of many objects, as they are on disk: 250,000 take 13 MiB. The zero
+// value is empty.
+type Proofs struct{ data []byte } // entries, sorted by object after Sort
 
-type proofEntry struct {
-	object manifest.ObjectID
-	Proof
-}
-
-// An entry on disk is the object's ID and three numbers.
+// An entry is the object's ID and three numbers.
 const (
 	idSize    = len(manifest.ObjectID{})
 	entrySize = idSize + 3*8
 )
 
 // NewProofs returns an empty set with capacity for n proofs.
-func NewProofs(n int) *Proofs { return &Proofs{entries: make([]proofEntry, 0, n)} }
+func NewProofs(n int) *Proofs { return &Proofs{make([]byte, 0, n*entrySize)} }
 
 // Add adds an object's proof. Call Sort after the last Add and before Of.
 func (p *Proofs) Add(object manifest.ObjectID, proof Proof) {
-	p.entries = append(p.entries, proofEntry{object, proof})
+	p.data = append(p.data, object[:]...)
+	p.data = binary.BigEndian.AppendUint64(p.data, uint64(proof.Size))
+	p.data = binary.BigEndian.AppendUint64(p.data, uint64(proof.ModTime))
+	p.data = binary.BigEndian.AppendUint64(p.data, proof.Inode)
 }
 
 // Sort must be called between the last Add and the first Of or Commit.
 func (p *Proofs) Sort() {
-	slices.SortFunc(p.entries, byObject)
+	if !sort.IsSorted(p) {
+		sort.Sort(p)
+	}
 }
 
 // Of returns an object's proof, and false if there is none.
 func (p *Proofs) Of(object manifest.ObjectID) (Proof, bool) {
-	i, found := slices.BinarySearchFunc(p.entries, proofEntry{object: object}, byObject)
+	i, found := sort.Find(p.Len(), func(i int) int { return bytes.Compare(object[:], p.entry(i)[:idSize]) })
 	if !found {
 		return Proof{}, false
 	}
-	return p.entries[i].Proof, true
+	numbers := p.entry(i)[idSize:]
+	return Proof{
+		Size:    int64(binary.BigEndian.Uint64(numbers)),
+		ModTime: int64(binary.BigEndian.Uint64(numbers[8:])),
+		Inode:   binary.BigEndian.Uint64(numbers[16:]),
+	}, true
 }
 
-func byObject(a, b proofEntry) int { return bytes.Compare(a.object[:], b.object[:]) }
+func (p *Proofs) entry(i int) []byte { return p.data[i*entrySize:][:entrySize] }
 
-func (p *Proofs) encode() []byte {
-	data := make([]byte, 0, len(p.entries)*entrySize)
-	for _, e := range p.entries {
-		data = append(data, e.object[:]...)
-		data = binary.BigEndian.AppendUint64(data, uint64(e.Size))
-		data = binary.BigEndian.AppendUint64(data, uint64(e.ModTime))
-		data = binary.BigEndian.AppendUint64(data, e.Inode)
-	}
-	return data
+// Len, Less and Swap are for Sort.
+func (p *Proofs) Len() int { return len(p.data) / entrySize }
+
+// Less compares the objects of two entries.
+func (p *Proofs) Less(i, j int) bool {
+	return bytes.Compare(p.entry(i)[:idSize], p.entry(j)[:idSize]) < 0
+}
+
+// Swap swaps two entries.
+func (p *Proofs) Swap(i, j int) {
+	before := [entrySize]byte(p.entry(i))
+	copy(p.entry(i), p.entry(j))
+	copy(p.entry(j), before[:])
 }
 
 // decodeProofs returns an empty set for damaged data: a lost proof costs one read of
 // the object.
 func decodeProofs(data []byte) *Proofs {
-	p := NewProofs(len(data) / entrySize)
-	for ; len(data) >= entrySize; data = data[entrySize:] {
-		e := proofEntry{Proof: Proof{
-			Size:    int64(binary.BigEndian.Uint64(data[idSize:])),
-			ModTime: int64(binary.BigEndian.Uint64(data[idSize+8:])),
-			Inode:   binary.BigEndian.Uint64(data[idSize+16:]),
-		}}
-		copy(e.object[:], data)
-		p.entries = append(p.entries, e)
-	}
-	if !slices.IsSortedFunc(p.entries, byObject) {
+	p := &Proofs{bytes.Clone(data[:len(data)-len(data)%entrySize])}
+	if !sort.IsSorted(p) {
 		return &Proofs{}
 	}
 	return p
@@ -111,7 +112,7 @@ func putProofs(tx *bbolt.Tx, name string, proofs *Proofs) error {
 	if err != nil {
 		return err
 	}
-	data := proofs.encode()
+	data := proofs.data
 	switch {
 	case len(data) == 0:
 		return bucket.Delete([]byte(name))

@@ -53,14 +53,14 @@ func TestProofsSurviveReopening(t *testing.T) {
 }
 
 func TestDamagedProofsDecodeToAnEmptySet(t *testing.T) {
-	good := someProofs(3).encode()
+	good := someProofs(3).data
 	for name, data := range map[string][]byte{
 		"nothing":   nil,
 		"a part":    good[:entrySize-1],
 		"unordered": append(append([]byte{}, good[entrySize:]...), good[:entrySize]...),
 	} {
-		if got := decodeProofs(data); len(got.entries) != 0 {
-			t.Errorf("%s: %d proofs", name, len(got.entries))
+		if got := decodeProofs(data); got.Len() != 0 {
+			t.Errorf("%s: %d proofs", name, got.Len())
 		}
 	}
 }

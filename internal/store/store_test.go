@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -106,7 +107,7 @@ func fill(t *testing.T, s *Store) {
 		name := fmt.Sprintf("manifest_%02d", i)
 		err := s.Commit(Changes{
 			Manifests: map[string]Manifest{name: {CheckedAt: at, FullAt: at, ETag: `"abc"`, Newest: "2026.10", Failure: &Failure{Result: "failed", Error: "x", Count: i}}},
-			Planned:   map[string][]Planned{name: {{Expected: someMD5, Object: object(i), Size: int64(i)}}},
+			Planned:   listsOf(map[string][]Planned{name: {{Expected: someMD5, Object: object(i), Size: int64(i)}}}),
 			History:   map[string]any{"n": i, "text": strings.Repeat("x", 200)},
 		})
 		must(t, err)
@@ -161,7 +162,7 @@ func TestCommitIsAtomic(t *testing.T) {
 	before := read(t, s)
 	err := s.Commit(Changes{
 		Manifests: map[string]Manifest{"manifest_00": {ETag: "new"}},
-		Planned:   map[string][]Planned{"manifest_00": nil},
+		Planned:   listsOf(map[string][]Planned{"manifest_00": nil}),
 		History:   func() {}, // has no JSON
 	})
 	if err == nil {
@@ -175,7 +176,7 @@ func TestNilOrEmptyWantedRemovesOnlyThatEntry(t *testing.T) {
 	one := []Planned{{Expected: someMD5}}
 	commit := func(wanted map[string][]Planned) {
 		t.Helper()
-		must(t, s.Commit(Changes{Planned: wanted}))
+		must(t, s.Commit(Changes{Planned: listsOf(wanted)}))
 	}
 	commit(map[string][]Planned{"a": one, "b": one, "c": one})
 	commit(map[string][]Planned{"a": nil, "b": {}, "never there": nil})
@@ -434,7 +435,7 @@ func TestOpenReturnsAUsableStoreAfterAnyDamage(t *testing.T) {
 	good := newPath(t)
 	s := mustOpen(t, good)
 	fill(t, s)
-	if err := s.Commit(Changes{Planned: maps.Collect(func(yield func(string, []Planned) bool) { // frees pages
+	if err := s.Commit(Changes{Planned: maps.Collect(func(yield func(string, iter.Seq[Planned]) bool) { // frees pages
 		for i := range 40 {
 			if !yield(fmt.Sprintf("manifest_%02d", i), nil) {
 				return
@@ -528,7 +529,7 @@ func useDamaged(t *testing.T, path string) bool {
 		name := fmt.Sprintf("manifest_%02d", 5*i)
 		err := s.Commit(Changes{
 			Manifests: map[string]Manifest{name: {ETag: strings.Repeat("new", 10*i)}},
-			Planned:   map[string][]Planned{name: slices.Repeat([]Planned{{Expected: someMD5}}, i)},
+			Planned:   listsOf(map[string][]Planned{name: slices.Repeat([]Planned{{Expected: someMD5}}, i)}),
 			History:   strings.Repeat("y", 300*i),
 		})
 		if err != nil {
@@ -578,7 +579,7 @@ func TestWantedContentsKeepTheirFormOnDisk(t *testing.T) {
 	if err != nil || len(wanted["m"]) != 2 || wanted["m"][0].Size != 3 || wanted["m"][0].Object.IsZero() || !wanted["m"][1].Object.IsZero() {
 		t.Fatalf("got wanted contents %+v, %v", wanted, err)
 	}
-	must(t, s.Commit(Changes{Planned: map[string][]Planned{"again": wanted["m"]}}))
+	must(t, s.Commit(Changes{Planned: listsOf(map[string][]Planned{"again": wanted["m"]})}))
 	if err := s.read(func(tx *bbolt.Tx) error {
 		if again := string(tx.Bucket(bucketPlanned).Get([]byte("again"))); again != text {
 			t.Errorf("written as %s", again)

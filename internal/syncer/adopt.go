@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"time"
 
@@ -71,7 +72,7 @@ func (s *Syncer) newAdoption(r *run, req request.Adopt, folder *adopt.Folder) *a
 // saveAdopted keeps what was adopted for the next sync: the names of the objects, and the
 // proofs that spare it the reading. Only then are the copied files removed from the folder.
 func (r *run) saveAdopted(a *adopt.Adoption) {
-	planned, proofs := map[string][]store.Planned{}, map[string]*store.Proofs{}
+	planned, proofs := map[string]iter.Seq[store.Planned]{}, map[string]*store.Proofs{}
 	adopted := false
 	for _, j := range openJobs(r.jobs) {
 		objects := j.objects()

@@ -3,6 +3,7 @@ package syncer
 import (
 	"context"
 	"errors"
+	"iter"
 	"sync"
 	"time"
 
@@ -345,7 +346,12 @@ func (j *job) keeps() (planned []store.Planned, replaces bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.life.planned != nil && j.isUnfinishedLocked() {
-		planned, replaces = j.plannedContentsLocked(), true
+		planned = make([]store.Planned, 0, len(j.life.planned.files))
+		j.plannedLocked(func(w store.Planned) bool {
+			planned = append(planned, w)
+			return true
+		})
+		replaces = true
 	}
 	for _, f := range j.life.planning {
 		planned = append(planned, store.Planned{Expected: f.Expected, Release: j.life.release})
@@ -376,26 +382,28 @@ func (j *job) reserve(need space.Amount) {
 
 // plannedContents lists the contents that an unfinished job wants, with the objects of those
 // that are proven already.
-func (j *job) plannedContents() []store.Planned {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.plannedContentsLocked()
+func (j *job) plannedContents() iter.Seq[store.Planned] {
+	return func(yield func(store.Planned) bool) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.plannedLocked(yield)
+	}
 }
 
-func (j *job) plannedContentsLocked() []store.Planned {
+func (j *job) plannedLocked(yield func(store.Planned) bool) {
 	if j.life.planned == nil {
-		return []store.Planned{}
+		return
 	}
-	planned := make([]store.Planned, 0, len(j.life.planned.files))
 	for _, f := range j.life.planned.files {
 		w := store.Planned{Expected: f.Expected, Release: j.life.release, Adopted: j.life.adopted[f.Expected]}
 		// A SHA-256 is the object's name: writing it twice would double a long list.
 		if object, known := j.life.fetch.known.Get(f.Expected); known && f.Expected.Algorithm != manifest.SHA256 {
 			w.Object, w.Size = object.ID, object.Size
 		}
-		planned = append(planned, w)
+		if !yield(w) {
+			return
+		}
 	}
-	return planned
 }
 
 // downloads is how many downloads the job counts, their bytes, and those of their objects.

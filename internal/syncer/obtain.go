@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"sync"
 
@@ -175,7 +176,7 @@ func (w wave) servedFiles() map[string]int {
 // saveWanted writes the planned contents to the state before they are downloaded, so
 // that pruning after a crash keeps the downloads.
 func (w wave) saveWanted() {
-	planned := map[string][]store.Planned{}
+	planned := map[string]iter.Seq[store.Planned]{}
 	for _, j := range openJobs(w.jobs) {
 		if len(j.plan().missing) > 0 {
 			planned[j.target.Name] = j.plannedContents()

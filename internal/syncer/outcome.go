@@ -2,7 +2,7 @@ package syncer
 
 import (
 	"errors"
-	"slices"
+	"iter"
 	"time"
 
 	"syncd/internal/clients/transport"
@@ -122,7 +122,7 @@ func (s *saver) Save(record *golive.Commit, p *golive.Publication) {
 	r.results.noteViews(p.Outcome.Views)
 	r.unlisted = append(r.unlisted, p.MateResults()...)
 	changes, isNews := &record.Changes, p.Moved()
-	changes.Planned, changes.Proofs = map[string][]store.Planned{}, map[string]*store.Proofs{}
+	changes.Planned, changes.Proofs = map[string]iter.Seq[store.Planned]{}, map[string]*store.Proofs{}
 	r.isNew = r.isNew || p.Moved()
 	for _, j := range s.jobs {
 		j.markRecorded()
@@ -218,12 +218,26 @@ func (s *saver) measure(j *job) {
 
 // pruneIfWantsChanged makes pruning due when unfinished syncs no longer want the same
 // contents, so that downloads of failing releases do not accumulate.
-func (r *run) pruneIfWantsChanged(planned map[string][]store.Planned) {
+func (r *run) pruneIfWantsChanged(planned map[string]iter.Seq[store.Planned]) {
 	for name, now := range planned {
-		if !slices.Equal(r.plannedBefore[name], now) {
+		if !isList(r.plannedBefore[name], now) {
 			r.tree.Room().RequestPrune()
 		}
 	}
+}
+
+// isList is true if list has the same elements as now. A nil now has none.
+func isList(list []store.Planned, now iter.Seq[store.Planned]) bool {
+	if now == nil {
+		return len(list) == 0
+	}
+	for w := range now {
+		if len(list) == 0 || list[0] != w {
+			return false
+		}
+		list = list[1:]
+	}
+	return len(list) == 0
 }
 
 func (s *saver) recordSuccess(j *job, now time.Time) {

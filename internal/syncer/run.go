@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"iter"
 	"sync"
 	"time"
 
@@ -67,7 +68,7 @@ func (r *run) inParallel(ctx context.Context, jobs []*job, do func(context.Conte
 // interrupted saves what was proven for the next sync. It returns what was published
 // before, and why the sync ended.
 func (r *run) interrupted(why error) (report.Sync, error) {
-	planned, proofs := map[string][]store.Planned{}, map[string]*store.Proofs{}
+	planned, proofs := map[string]iter.Seq[store.Planned]{}, map[string]*store.Proofs{}
 	for _, j := range r.unrecorded() {
 		if len(j.plan().files) > 0 {
 			planned[j.target.Name], proofs[j.target.Name] = j.plannedContents(), r.session.Proofs(j.objects())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -292,7 +293,7 @@ func (d Destroyer) forgetWanted(o destroy.Order) error {
 	if err != nil {
 		return err
 	}
-	changes := store.Changes{Planned: map[string][]store.Planned{}, Manifests: map[string]store.Manifest{}}
+	changes := store.Changes{Planned: map[string]iter.Seq[store.Planned]{}, Manifests: map[string]store.Manifest{}}
 	if slices.ContainsFunc(planned[o.Manifest], func(w store.Planned) bool { return w.Release == o.Release }) {
 		changes.Planned[o.Manifest] = nil
 	}

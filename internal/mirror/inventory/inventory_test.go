@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -181,7 +183,7 @@ func TestADamagedObjectHasNoDigest(t *testing.T) {
 func TestIdentifyFindsObjectsByWhatTheStateSavedAndByReading(t *testing.T) {
 	w := newWorld(t, manifest.SHA256)
 	read, saved := w.add("read"), w.add("saved")
-	must(t, w.store.Commit(store.Changes{Planned: map[string][]store.Planned{"m": {{Expected: md5Of("as saved"), Object: saved}}}}))
+	must(t, w.store.Commit(store.Changes{Planned: map[string]iter.Seq[store.Planned]{"m": slices.Values([]store.Planned{{Expected: md5Of("as saved"), Object: saved}})}}))
 	found, err := w.Identify(t.Context(), []manifest.Digest{md5Of("read"), md5Of("as saved"), md5Of("unknown")})
 	must(t, err)
 	equal(t, map[manifest.Digest]manifest.ObjectID{md5Of("read"): read, md5Of("as saved"): saved}, found)

@@ -74,9 +74,8 @@ type task struct {
 
 	assumed bool // the size is assumed
 
-	begun   atomic.Bool   // by a goroutine of one of the orders
-	ended   chan struct{} // closed at the end; nil with one link only
-	arrived func(bytes int64)
+	begun atomic.Bool   // by a goroutine of one of the orders
+	ended chan struct{} // closed at the end; nil with one link only
 }
 
 // smallFiles is how many small files are fetched at once. Their cost is latency. Over
@@ -176,16 +175,18 @@ func (b *Batch) Obtain(ctx context.Context, o *Order) error {
 	return err
 }
 
-// split returns the tasks with small files and those with others, in their order.
+// split returns the tasks with small files and those with others, in their order: large ones,
+// small ones, those of an unknown size.
 func split(tasks []*task) (small, large []*task) {
-	for _, t := range tasks {
-		if t.isSmall() {
-			small = append(small, t)
-		} else {
-			large = append(large, t)
-		}
+	firstSmall := slices.IndexFunc(tasks, (*task).isSmall)
+	if firstSmall < 0 {
+		return nil, tasks
 	}
-	return small, large
+	small = tasks[firstSmall:]
+	if unknown := slices.IndexFunc(small, func(t *task) bool { return !t.isSmall() }); unknown >= 0 {
+		return small[:unknown], append(tasks[:firstSmall:firstSmall], small[unknown:]...)
+	}
+	return small, tasks[:firstSmall]
 }
 
 // obtainEach makes the contents objects that no other order has begun, atOnce in
@@ -288,13 +289,13 @@ func (b *Batch) fetchAnyLink(ctx context.Context, t *task) (verify.Proven, error
 		return verify.Proven{}, err
 	}
 	defer slot.release()
-	t.arrived = func(bytes int64) {
+	arrived := func(bytes int64) {
 		slot.moved(bytes)
 		t.owner.Arrived(bytes)
 	}
-	file, err := b.fetchLink(ctx, t, *t.links[0].file)
+	file, err := b.fetchLink(ctx, t, *t.links[0].file, arrived)
 	if isAboutLink(err) {
-		return b.fetchOtherLinks(ctx, t, err)
+		return b.fetchOtherLinks(ctx, t, err, arrived)
 	}
 	return file, err
 }
@@ -307,20 +308,20 @@ func (b *Batch) takeSlot(ctx context.Context, t *task) (*slot, error) {
 }
 
 // fetchLink downloads a content by one manifest's link to it.
-func (b *Batch) fetchLink(ctx context.Context, t *task, link manifest.File) (verify.Proven, error) {
-	return b.fetch(ctx, t.owner.Manifest, link, t.size, t.assumed, t.arrived)
+func (b *Batch) fetchLink(ctx context.Context, t *task, link manifest.File, arrived func(bytes int64)) (verify.Proven, error) {
+	return b.fetch(ctx, t.owner.Manifest, link, t.size, t.assumed, arrived)
 }
 
 // fetchOtherLinks tries the links that other manifests have to a content. When the
 // provider refuses all of them for good, the error is the first link's.
-func (b *Batch) fetchOtherLinks(ctx context.Context, t *task, first error) (verify.Proven, error) {
+func (b *Batch) fetchOtherLinks(ctx context.Context, t *task, first error, arrived func(bytes int64)) (verify.Proven, error) {
 	tried := map[manifest.Reference]bool{t.links[0].file.Reference: true}
 	for _, l := range t.links {
 		if tried[l.file.Reference] || !l.order.Wants() {
 			continue
 		}
 		tried[l.file.Reference] = true
-		if file, err := b.fetchLink(ctx, t, *l.file); !isAboutLink(err) {
+		if file, err := b.fetchLink(ctx, t, *l.file, arrived); !isAboutLink(err) {
 			return file, err
 		}
 	}
