@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -77,7 +78,9 @@ func open(dir *fsops.Dir, name string, timeout time.Duration, readOnly bool) (s 
 }
 
 // openChecked opens the file with bbolt. Before that it checks the pages by way of
-// bbolt's read-only mode, which neither writes nor loads the list of free pages.
+// bbolt's read-only mode, which neither writes nor loads the list of free pages. Then it
+// checks what they hold by a mapping of its own, because it looks at all of the file: the
+// pages would stay in the memory of the process, 40 MiB with 250,000 files.
 func openChecked(dir *fsops.Dir, name string, timeout time.Duration, readOnly bool) (*Store, error) {
 	var file *os.File
 	options := bbolt.Options{
@@ -96,8 +99,16 @@ func openChecked(dir *fsops.Dir, name string, timeout time.Duration, readOnly bo
 		if err := errors.Join(s.read(func(tx *bbolt.Tx) error { return checkTree(tx, file) }), s.Close()); err != nil {
 			return nil, err
 		}
+		options.PreLoadFreelist = true
+		if db, err = bbolt.Open(dir.Path(name), 0o600, &options); err != nil {
+			return nil, err
+		}
+		s = &Store{db: db}
+		if err := errors.Join(s.checkContent(), s.Close()); err != nil {
+			return nil, err
+		}
 	}
-	options.ReadOnly, options.PreLoadFreelist = readOnly, true
+	options.ReadOnly, options.PreLoadFreelist, options.InitialMmapSize = readOnly, true, initialMap
 	db, err := bbolt.Open(dir.Path(name), 0o600, &options)
 	if err != nil {
 		return nil, err
@@ -126,21 +137,34 @@ func openError(path string, err error) error {
 	return &DamagedError{Path: path, Err: err}
 }
 
-// prepare creates the buckets of a new file and checks any other.
+// checkContent checks what a file has, unless it has no buckets yet.
+func (s *Store) checkContent() error {
+	if isNew, err := s.isNew(); isNew || err != nil {
+		return err
+	}
+	return s.check()
+}
+
+// prepare creates the buckets of a new file.
 func (s *Store) prepare() error {
-	isNew := false
-	err := s.read(func(tx *bbolt.Tx) error {
+	isNew, err := s.isNew()
+	switch {
+	case err != nil || !isNew:
+		return err
+	case !s.db.IsReadOnly():
+		err = s.create()
+	}
+	return cmp.Or(err, s.check())
+}
+
+// isNew is true for a file without buckets.
+func (s *Store) isNew() (isNew bool, err error) {
+	err = s.read(func(tx *bbolt.Tx) error {
 		first, _ := tx.Cursor().First()
 		isNew = first == nil
 		return nil
 	})
-	if err == nil && isNew && !s.db.IsReadOnly() {
-		err = s.create()
-	}
-	if err != nil {
-		return err
-	}
-	return s.check()
+	return isNew, err
 }
 
 func (s *Store) create() error {
