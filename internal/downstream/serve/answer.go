@@ -11,8 +11,15 @@ import (
 	"syncd/internal/httpserver/accounts"
 )
 
-// chunk is how many bytes a client must take within the service's patience.
-const chunk = 1 << 20
+// chunk is how many bytes a client must take within the service's patience. One that took its
+// last chunk in a small part of that gets several at once, because each call of sendfile and
+// each wait for the client cost. It has the same time for all of them, which is a multiple of
+// what it needs.
+const (
+	chunk       = 1 << 20
+	quickChunks = 4
+	quickPart   = 16 // of the patience
+)
 
 // answer writes the answer of one request. Its body keeps within its follower's share of
 // the bandwidth, and ends when a client takes it too slowly.
@@ -25,6 +32,7 @@ type answer struct {
 	isList   bool
 	free     int64 // bytes that wait for no bandwidth
 	patience time.Duration
+	quick    bool // the last chunk went quickly
 	status   int
 	sent     int64 // bytes of the body
 
@@ -101,7 +109,11 @@ func (a *answer) ReadFrom(src io.Reader) (sent int64, err error) {
 // pace waits until some of n bytes may pass, and says how many. From then on, the client
 // has what is left of its time for the chunk that they belong to.
 func (a *answer) pace(n int64) (int64, error) {
-	n = min(n, chunk)
+	most := int64(chunk)
+	if a.quick {
+		most *= quickChunks
+	}
+	n = min(n, most)
 	switch {
 	case a.free > 0:
 		n = min(n, a.free)
@@ -120,6 +132,7 @@ func (a *answer) pace(n int64) (int64, error) {
 func (a *answer) took(n int64, spent time.Duration) {
 	a.sent, a.taken, a.spent = a.sent+n, a.taken+n, a.spent+spent
 	if a.taken >= chunk {
+		a.quick = a.spent < a.patience/quickPart
 		a.taken, a.spent = 0, 0
 	}
 }
