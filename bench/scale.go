@@ -51,7 +51,7 @@ func (b bench) scaleFigures(syncd, loop []measure.Sample) (figures []table.Figur
 				table.Row("the same of "+contender.LoopName, cpu(loop, i)/cpu(loop, 0), "%.2f", 0))
 		}
 	}
-	for i, target := range []float64{64, 200, 0} {
+	for i, target := range []float64{64, 200, 200} {
 		figures = append(figures, table.Row("peak memory at "+humanize.Comma(scaleCounts[i])+" files, MiB", inMiB(syncd[i].Peak), "%.0f", target))
 	}
 	return figures

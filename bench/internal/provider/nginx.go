@@ -106,11 +106,11 @@ func (n *nginx) start(https bool) error {
 // config returns the configuration. It keeps nginx's defaults, except for what would
 // end or slow a connection with thousands of requests.
 func (n *nginx) config(https bool) string {
-	tls := ""
+	options := ""
 	if https {
-		tls = " ssl http2"
+		options = " ssl http2"
 	}
-	return strings.NewReplacer("DIR", n.dir, "ADDRESS", n.address, "TLS", tls).Replace(`
+	return strings.NewReplacer("DIR", n.dir, "ADDRESS", n.address, "OPTIONS", options).Replace(`
 daemon off;
 worker_processes 1;
 user root;
@@ -128,7 +128,8 @@ http {
 	open_file_cache max=20000;
 	absolute_redirect off;
 	server {
-		listen ADDRESSTLS;
+		listen ADDRESSOPTIONS;
+		ssl_protocols TLSv1.2 TLSv1.3;
 		ssl_certificate DIR/cert.pem;
 		ssl_certificate_key DIR/key.pem;
 		root DIR/root;
