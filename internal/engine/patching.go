@@ -25,15 +25,20 @@ func openPatches(e *Engine, disk *durable.Disk) error {
 	return nil
 }
 
-// roomForPatches is what patches may still take: they leave free a tenth of the file system,
-// and what running syncs will write.
+// roomForPatches is what patches may still take. They leave free what running syncs will
+// write, and what another release of all that is served would, but not more than a tenth of
+// the file system for that.
 func roomForPatches(e *Engine) int64 {
 	free, err := e.mirror.Free()
 	volume, volumeErr := e.mirror.Volume()
 	if err != nil || volumeErr != nil {
 		return 0
 	}
-	return free.Bytes - e.directory.Room().Reserved(nil).Bytes - volume/10
+	var next int64
+	for _, r := range e.mirror.Current().Records {
+		next += r.Bytes
+	}
+	return free.Bytes - e.directory.Room().Reserved(nil).Bytes - min(next, volume/10)
 }
 
 // patchesShown is what the metrics show of patches.

@@ -24,8 +24,8 @@
 //
 // # Room
 //
-// Patches leave a tenth of the file system free, and what running syncs have reserved. They
-// are the first to go when a sync needs room: see Maker.Yield.
+// Config.Room says how much patches may take. They are the first to go when a sync needs room:
+// see Maker.Yield.
 //
 // A patch goes when no revision on disk has its new content. When a content is destroyed, the
 // patches from it and to it go, because they hold parts of it.

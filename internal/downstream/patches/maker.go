@@ -117,7 +117,7 @@ func (m *Maker) Run(ctx context.Context) {
 
 // The reasons why a patch or a round ends early.
 var (
-	errNoRoom   = errors.New("there is no room for more patches, which leave a tenth of the file system free: make room, or lower publish.patches.max_share")
+	errNoRoom   = errors.New("there is no room for more patches, which leave free as much as all that is served takes, or a tenth of the file system: make room, or lower publish.patches.max_share")
 	errTooLarge = errors.New("the patch needs more room")
 	errWoken    = errors.New("something new is live")
 )

@@ -101,3 +101,44 @@ func TestPatchesMakeRoom(t *testing.T) {
 	h.Sync(0)
 	e2e.Same(h, "patches", 0, len(patches(h)))
 }
+
+// A daemon that is killed while it makes a patch takes the maker with it, and the next start
+// leaves nothing half.
+func TestAKilledDaemonLeavesNoHalfPatch(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t, "m")
+	h.Settings.More = "publish: {patches: {}}"
+	h.Configure()
+	h.Provider.SetManifest("m", "2026.10", emulator.File{Name: "m.dat", Content: emulator.Bytes(bytes.Repeat(streets(10), 50))})
+	p := h.SyncedDaemon()
+	maker := ""
+	h.Eventually("a maker at work", func() bool {
+		half, _ := filepath.Glob(filepath.Join(h.Data, "patches", ".tmp-*"))
+		maker = makerOf(p)
+		return maker != "" && len(half) > 0
+	})
+	h.Must(p.Cmd.Process.Kill())
+	p.Wait()
+	h.Eventually("the end of the maker", func() bool {
+		_, err := os.Stat("/proc/" + maker)
+		return err != nil
+	})
+	p = h.SyncedDaemon()
+	wantPatches(h, 1)
+	p.Terminate()
+	e2e.Same(h, "names", 1, len(e2e.NamesIn(h, filepath.Join(h.Data, "patches"))))
+}
+
+// makerOf returns the id of the process by which a daemon makes patches, "" for none.
+func makerOf(p *e2e.Process) string {
+	children, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.Cmd.Process.Pid)) // of one thread each
+	for _, file := range children {
+		text, _ := os.ReadFile(file)
+		for child := range strings.FieldsSeq(string(text)) {
+			if name, _ := os.ReadFile("/proc/" + child + "/cmdline"); strings.HasPrefix(string(name), "syncd-patches") {
+				return child
+			}
+		}
+	}
+	return ""
+}
