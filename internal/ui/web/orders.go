@@ -129,26 +129,35 @@ func waits(status report.Status, req request.Activate) bool {
 
 // rollBack goes back to the revisions of an earlier generation. A program sends
 // {"manifests": ["…"], "generation": 6}; without a generation it is the one before, without
-// names all manifests go back. The form of the page names both.
+// names all manifests go back. The form of the page names both, and the revision that it shows
+// as served. To go back to what has expired needs access to the data directory.
 func rollBack(w http.ResponseWriter, r *http.Request, source Source, limit *rate.Limiter) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	form := isForm(r)
-	req, ok := rollbackIn(r, form)
+	req, revision, ok := rollbackIn(r, form)
 	if !ok {
 		http.Error(w, `body is not JSON such as {"manifests": ["name"], "generation": 6}`, http.StatusBadRequest)
+		return
+	}
+	if isOutdated(w, source, req.Manifests, revision) {
 		return
 	}
 	order{req.Manifests, form, "rolledback", func() error { return source.TriggerRollback(r.Context(), req) }}.take(w, r, source, limit)
 }
 
-func rollbackIn(r *http.Request, form bool) (req request.Rollback, ok bool) {
-	if !form {
-		ok = readJSON(r, &req)
-		return req, ok && req.Generation >= 0
+func rollbackIn(r *http.Request, form bool) (req request.Rollback, revision string, ok bool) {
+	if form {
+		names, ok := formNames(r)
+		generation, err := strconv.Atoi(r.PostForm.Get("generation"))
+		return request.Rollback{Manifests: names, Generation: generation}, r.PostForm.Get("revision"), ok && err == nil && generation > 0 && len(names) == 1
 	}
-	names, ok := formNames(r)
-	generation, err := strconv.Atoi(r.PostForm.Get("generation"))
-	return request.Rollback{Manifests: names, Generation: generation}, ok && err == nil && generation > 0 && len(names) == 1
+	var body struct {
+		Manifests  []string `json:"manifests"`
+		Generation int      `json:"generation"`
+		Revision   string   `json:"revision"`
+	}
+	ok = readJSON(r, &body)
+	return request.Rollback{Manifests: body.Manifests, Generation: body.Generation}, body.Revision, ok && body.Generation >= 0 && (body.Revision == "" || len(body.Manifests) > 0)
 }
 
 // outdated is the rest of an answer to a page or a program that shows an earlier state.
@@ -166,8 +175,7 @@ func hold(w http.ResponseWriter, r *http.Request, source Source, limit *rate.Lim
 		http.Error(w, `body is not JSON such as {"manifests": ["name"], "for": "24h"}`, http.StatusBadRequest)
 		return
 	}
-	if status, err := source.Status(); err == nil && revision != "" && !serves(status, names, revision) {
-		http.Error(w, "another revision is served by now"+outdated, http.StatusConflict)
+	if isOutdated(w, source, names, revision) {
 		return
 	}
 	req := request.Order{Manifests: names, Until: time.Now().Add(lasts), Trigger: request.TriggerHold}
@@ -186,6 +194,17 @@ func holdIn(r *http.Request, form bool) (names []string, span, revision string, 
 	}
 	ok = readJSON(r, &body)
 	return body.Manifests, body.For, body.Revision, ok
+}
+
+// isOutdated refuses an order whose sender saw another revision in service than that of now.
+// An empty revision is of a sender that saw none.
+func isOutdated(w http.ResponseWriter, source Source, names []string, revision string) bool {
+	status, err := source.Status()
+	if err != nil || revision == "" || serves(status, names, revision) {
+		return false
+	}
+	http.Error(w, "another revision is served by now"+outdated, http.StatusConflict)
+	return true
 }
 
 // serves is false if a manifest has another revision in service.

@@ -97,7 +97,8 @@ func (c card) ShowsSuccess() bool {
 // before is the revision that a manifest had before the served one.
 type before struct {
 	Manifest, Release, Revision string
-	Generation                  int // that shows it
+	Generation                  int    // that shows it
+	Served                      string // the revision that it replaces
 	Verb                        string
 }
 
@@ -273,7 +274,7 @@ func beforeOf(m report.ManifestStatus, disk report.DiskUse) *before {
 			if then.Name != m.Name || then.Revision == m.Revision {
 				continue
 			}
-			b := &before{Manifest: m.Name, Release: then.Release, Revision: then.Revision, Generation: g.Number, Verb: "Roll back"}
+			b := &before{Manifest: m.Name, Release: then.Release, Revision: then.Revision, Generation: g.Number, Served: m.Revision, Verb: "Roll back"}
 			if manifest.Release(then.Release).Newer(manifest.Release(m.Release)) {
 				b.Verb = "Return"
 			}

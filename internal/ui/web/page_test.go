@@ -530,6 +530,32 @@ func TestBrowserCopiesACommandAndKeepsAQuestionOpen(t *testing.T) {
 	b.until("an unfolded row outlives a form", `document.getElementById("card-dq_zips").open`)
 }
 
+// What was asked about one revision is not answered about another one that came meanwhile.
+func TestBrowserClosesAQuestionThatIsAboutSomethingElseByNow(t *testing.T) {
+	t.Parallel()
+	b := openBrowser(t)
+	before, after := scenes()["ready"], scenes()["ready"]
+	staged := *after.status.Manifests[0].Staged
+	staged.Revision = "another"
+	after.status.Manifests[0].Staged = &staged
+	var came atomic.Bool
+	old, next := handlerOf(before), handlerOf(after)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if came.Load() {
+			next.ServeHTTP(w, r)
+			return
+		}
+		old.ServeHTTP(w, r)
+	}))
+	t.Cleanup(site.Close)
+	b.visit(site.URL)
+	b.unfold("ask-discard-dq_addr_data")
+	b.unfold("ask-hold-dq_addr_data")
+	came.Store(true)
+	b.until("the next page is shown", `document.querySelector("#ask-discard-dq_addr_data input[name=revision]").value === "another"`)
+	b.until("one question is closed, the other is open", `!document.getElementById("ask-discard-dq_addr_data").open && document.getElementById("ask-hold-dq_addr_data").open`)
+}
+
 func TestBrowserShowsWhenSyncdDoesNotRespond(t *testing.T) {
 	t.Parallel()
 	b := openBrowser(t)

@@ -94,7 +94,11 @@ function equip(root) {
   }
 }
 
-// renew replaces the main part of the page, and keeps the focus and open questions.
+// about is what a question is about: the answer to one is no answer to another.
+const about = (question) => [...question.querySelectorAll("input")].map((input) => input.value).join("\n");
+
+// renew replaces the main part of the page, and keeps the focus and open questions. A question
+// that is about something else by now is closed: its reader has not seen it.
 async function renew() {
   const response = await get("/");
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
@@ -103,7 +107,7 @@ async function renew() {
   equip(next);
   for (const question of main.querySelectorAll("details.ask[open]")) {
     const again = next.querySelector(`#${CSS.escape(question.id)}`);
-    if (again) again.open = true;
+    if (again && about(again) === about(question)) again.open = true;
     for (const choice of question.querySelectorAll("select")) {
       const same = next.querySelector(`#${CSS.escape(choice.id)}`);
       if (same) same.value = choice.value;
