@@ -45,6 +45,7 @@ func cases() []benchCase {
 		benchCase{name: "scrapes", measure: measureScrapes},
 		benchCase{name: "serve", measure: measureServe},
 		benchCase{name: "follow", measure: measureFollow, manyFiles: true},
+		benchCase{name: "patched", measure: measurePatched},
 		benchCase{name: "changes", measure: measureChanges},
 		benchCase{name: "patches", measure: measurePatches},
 	)

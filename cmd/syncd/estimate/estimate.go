@@ -40,7 +40,7 @@ func Command(a *cli.App) *cobra.Command {
 revision before it: the whole file, the file in zstd, and a patch against the file of the
 same path. Contents that the earlier revision has, too, cost nothing.
 
-syncd sends whole files only. The numbers tell what compression and patches would save.
+The numbers tell what publish.patches saves the followers of this host.
 
 It makes everything that it counts and keeps nothing of it, with the lowest priority. Expect
 a minute for each 2 GB of new contents, on one core.`,
