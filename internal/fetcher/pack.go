@@ -125,7 +125,7 @@ func (f *Fetcher) Keep(ctx context.Context, content manifest.Object, bytes []byt
 	if err != nil {
 		return verify.Proven{}, refuseFullDisk(p.discardIfUseless(err))
 	}
-	return verify.Proven{Name: p.name, Object: content}, nil
+	return verify.Proven{Name: p.name, Object: content, IsNew: true}, nil
 }
 
 // packBody is the body of a pack. It keeps within the bandwidth limit and the pace, and ends
