@@ -413,6 +413,22 @@ func TestAnInterruptedPatch(t *testing.T) {
 	}
 }
 
+// TestAPatchThatGrew is not listed: nobody uploads or fetches it.
+func TestAPatchThatGrew(t *testing.T) {
+	h := newHost(t)
+	old := text(1, 20_000)
+	h.publish(old)
+	h.round()
+	name := filepath.Join(h.dir, nameOf(Pair{Old: bucket.Empty, New: idOf(old)}))
+	for _, size := range []int{len(old) - 1, len(old), 1 << 40} {
+		h.must(os.Truncate(name, int64(size)))
+		h.open()
+		if list := h.maker.Store().List(h.revisions[0]); len(list) > 0 != (size < len(old)) {
+			t.Errorf("%d bytes: %v", size, list)
+		}
+	}
+}
+
 // TestADamagedContent is a failure of its patch, and others are made.
 func TestADamagedContent(t *testing.T) {
 	h := newHost(t)

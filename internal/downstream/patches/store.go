@@ -92,7 +92,9 @@ func (s *Store) addLocked(p Pair, size int64) {
 	s.kept[p.New][p.Old] = size
 }
 
-// List returns the patches to the contents of a record, sorted by their new content.
+// List returns the patches to the contents of a record, sorted by their new content. One that is
+// as large as its content is of no use to anybody: something else has written it, and it could
+// be endless.
 func (s *Store) List(r record.Record) (list []bucket.Patch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +109,9 @@ func (s *Store) List(r record.Record) (list []bucket.Patch) {
 		}
 		seen[f.Object] = true
 		for before, size := range of {
-			list = append(list, bucket.Patch{Old: before, New: f.Object, Size: size})
+			if size < f.Size {
+				list = append(list, bucket.Patch{Old: before, New: f.Object, Size: size})
+			}
 		}
 	}
 	slices.SortFunc(list, func(a, b bucket.Patch) int {
