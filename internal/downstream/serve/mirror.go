@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,22 +139,15 @@ func (c *call) patchList(record string) {
 		c.noText()
 		return
 	}
-	read, err := c.s.cfg.Generations.Read(r)
-	if err != nil { // pruned a moment ago
+	text, err := c.s.lists.of(r, c.s.cfg)
+	if err != nil || text == nil { // pruned a moment ago, or none
 		c.noText()
 		return
 	}
-	patches := c.s.cfg.Patches.List(*read)
-	if len(patches) == 0 {
-		c.noText()
-		return
-	}
-	sizes := map[manifest.ObjectID]int64{}
-	for _, f := range read.Files {
-		sizes[f.Object] = f.Size
-	}
-	text := bucket.NewPatchList(patches, func(id manifest.ObjectID) int64 { return sizes[id] }).Text()
-	c.text(jsonType, etagOf(sha256.Sum256(text)), int64(len(text)), inMemory(text))
+	c.text(jsonType, etagOf(sha256.Sum256(text.bytes)), int64(len(text.bytes)), func(w io.Writer) error {
+		defer runtime.KeepAlive(text)
+		return inMemory(text.bytes)(w)
+	})
 }
 
 func (c *call) trust(version int) {

@@ -81,3 +81,37 @@ func TestPatches(t *testing.T) {
 		}
 	}
 }
+
+// Clients that read a list of patches slowly do not each hold a text of their own.
+func TestTheClientsOfAListOfPatchesShareItsText(t *testing.T) {
+	e := startProvider(t)
+	e.SetManifest("data", "2026.10", emulator.File{Name: "a.dat", Content: emulator.Text("a")}, emulator.File{Name: "b.dat", Content: emulator.Text("b")})
+	h := startHost(t, e, entry("data"))
+	h.sync()
+	var ids []manifest.ObjectID
+	for f := range h.engine.Followers.Catalog().Snapshot().Revisions("data")[0].Files() {
+		ids = append(ids, f.Object())
+	}
+	h.putPatch(bucket.Empty, ids[0], "one")
+	all, err := h.engine.Followers.Generations()
+	must(t, err)
+	edition, err := all.Of("")
+	must(t, err)
+	g, err := bucket.ParseGeneration(edition.Number, edition.Text)
+	must(t, err)
+	cfg := Config{Generations: all, Patches: h.engine.Patches.Store()}
+	r, found := all.Record("", g.Manifests[0].Record())
+	if !found {
+		t.Fatal("no record")
+	}
+	var l patchLists
+	first, err := l.of(r, cfg)
+	must(t, err)
+	if second, err := l.of(r, cfg); err != nil || first == nil || second != first {
+		t.Errorf("another text: %v", err)
+	}
+	must(t, h.engine.Patches.Yield(1<<40))
+	if gone, err := l.of(r, cfg); err != nil || gone != nil {
+		t.Errorf("a list of patches that are gone: %v", err)
+	}
+}

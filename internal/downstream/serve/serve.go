@@ -70,6 +70,7 @@ type Service struct {
 	wrong   chan struct{}   // held by requests with a wrong id
 	pages   places          // a page can take tens of megabytes and a minute
 	packs   places          // a pack takes memory for its compression
+	lists   patchLists
 	lengths lengths
 }
 
