@@ -9,12 +9,14 @@ import (
 )
 
 // Between two collections the heap may grow by room, or by percent of the live heap
-// if that is more. Go's default is 100 percent and a heap of 4 MiB at least. With
-// it, a sync of thousands of small files runs hundreds of collections, and a mirror
-// of 100,000 files takes 50 MiB more.
+// if that is more. Above largeRoom it grows by that, or by leastPercent if that is more. Go's
+// default is 100 percent and a heap of 4 MiB at least. With it, a sync of thousands of small
+// files runs hundreds of collections, and a mirror of 100,000 files takes 50 MiB more.
 const (
-	room    = 12 << 20
-	percent = 50
+	room         = 12 << 20
+	percent      = 50
+	largeRoom    = 24 << 20
+	leastPercent = 25
 )
 
 // Start tunes the collector for the life of the process. It leaves alone what the
@@ -50,7 +52,8 @@ func tune() {
 // percentFor is the allowed growth in percent of the live heap. The runtime never
 // counts the live heap as less than 4 MiB.
 func percentFor(live uint64) int {
-	return int(max(percent, 100*room/max(live, 4<<20)))
+	live = max(live, 4<<20)
+	return int(max(100*room/live, min(percent, max(100*largeRoom/live, leastPercent))))
 }
 
 func liveHeap() uint64 {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestPercentForGrantsRoomToSmallHeaps(t *testing.T) {
-	for live, want := range map[uint64]int{0: 300, 4 << 20: 300, 8 << 20: 150, 12 << 20: 100, 24 << 20: 50, 1 << 30: 50} {
+	for live, want := range map[uint64]int{0: 300, 4 << 20: 300, 8 << 20: 150, 12 << 20: 100, 24 << 20: 50, 48 << 20: 50, 64 << 20: 37, 96 << 20: 25, 1 << 30: 25} {
 		if got := percentFor(live); got != want {
 			t.Errorf("live heap of %d bytes: %d percent, want %d", live, got, want)
 		}
