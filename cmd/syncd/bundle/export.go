@@ -27,6 +27,7 @@ import (
 	"syncd/internal/engine/operation"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
+	"syncd/internal/mirror/record"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
@@ -40,7 +41,8 @@ type Exported struct {
 	Generation int               `json:"generation"`
 	Manifests  []string          `json:"manifests"`
 	Contents   int               `json:"contents"`
-	Bytes      int64             `json:"bytes"` // of all files
+	Patches    int               `json:"patches"` // contents that come as patches, from others or compressed
+	Bytes      int64             `json:"bytes"`   // of all files
 	Files      []string          `json:"files"`
 }
 
@@ -63,10 +65,12 @@ func exportCommand(a *cli.App) *cobra.Command {
 		Long: `Write what is served of the named manifests, or of all, into a tar. In a folder, it gets a
 name with the publisher and the generation; '-' is standard output.
 
+A content of 64 KiB or more that compresses to less than 60 % comes compressed.
+
 --volume cuts it into FILE.001, FILE.002 and so on, each smaller than the size, which can
 be copied one by one.
---since leaves out the contents that a host has already: 'syncd bundle receipt' makes the
-list there.`,
+--since leaves out the contents that a host has already, and has patches in the place of those
+that it has an earlier form of: 'syncd bundle receipt' makes the list there.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e.target, e.names = args[0], args[1:]
 			done, err := e.run(cmd.Context())
@@ -80,7 +84,7 @@ list there.`,
 			if e.target == "-" {
 				to = a.Stderr
 			}
-			fmt.Fprintf(to, "generation %d: %s, %d contents, %s in %s\n", done.Generation, strings.Join(done.Manifests, ", "), done.Contents, humanize.IBytes(uint64(done.Bytes)), named(done.Files))
+			fmt.Fprintf(to, "generation %d: %s, %d contents, %d of them as patches, %s in %s\n", done.Generation, strings.Join(done.Manifests, ", "), done.Contents, done.Patches, humanize.IBytes(uint64(done.Bytes)), named(done.Files))
 			return nil
 		},
 	}
@@ -167,8 +171,13 @@ func (e *export) once(ctx context.Context, cfg *config.Config, since bundle.Rece
 		return Exported{}, err
 	}
 	defer m.Close() //nolint:errcheck // it was only read
-	c := &composing{mirror: m, since: since}
-	members, err := c.members(texts, e.names)
+	shorter, err := newShorter(m, since, besides(e.target))
+	if err != nil {
+		return Exported{}, err
+	}
+	defer shorter.close()
+	c := &composing{mirror: m, since: since, shorter: shorter}
+	members, err := c.members(ctx, texts, e.names)
 	if err != nil {
 		return Exported{}, err
 	}
@@ -176,7 +185,7 @@ func (e *export) once(ctx context.Context, cfg *config.Config, since bundle.Rece
 	if err != nil {
 		return Exported{}, err
 	}
-	done := Exported{ID: plan.ID(), Generation: c.generation.Number, Manifests: c.names, Contents: c.contents, Bytes: plan.Bytes()}
+	done := Exported{ID: plan.ID(), Generation: c.generation.Number, Manifests: c.names, Contents: c.contents, Patches: len(shorter.made), Bytes: plan.Bytes()}
 	done.Files, err = e.write(ctx, plan, c.generation)
 	return done, err
 }
@@ -254,14 +263,16 @@ func sweep(file string) {
 type composing struct {
 	mirror     *mirror.Mirror
 	since      bundle.Receipt
+	shorter    *shorter
 	generation bucket.Generation
 
 	names    []string
+	records  []recordText
 	contents int
 }
 
 // members are the texts and contents of the named manifests, in their order.
-func (c *composing) members(texts report.BundleTexts, names []string) ([]bundle.Member, error) {
+func (c *composing) members(ctx context.Context, texts report.BundleTexts, names []string) ([]bundle.Member, error) {
 	current, err := bucket.ParseCurrent(texts.Current)
 	if err == nil {
 		c.generation, err = bucket.ParseGeneration(current.Generation, texts.Generation)
@@ -278,7 +289,29 @@ func (c *composing) members(texts report.BundleTexts, names []string) ([]bundle.
 	for i, text := range texts.Trust {
 		members = append(members, textOf(bucket.TrustName(i+1), text))
 	}
-	var contents []bundle.Member
+	contents, err := c.contentsOf(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range c.records {
+		members = append(members, bundle.Member{Name: r.entry.Record(), Size: r.Size, SHA256: r.Sum, Open: func() (io.ReadCloser, error) { return c.open(r.entry) }})
+	}
+	for _, r := range c.records {
+		if list, found := c.shorter.list(r.entry, r.Record); found {
+			members = append(members, list)
+		}
+	}
+	if len(c.names) == 0 {
+		return nil, errors.New("no manifest is served: run `syncd sync`")
+	}
+	if c.contents = len(contents); c.contents > bundle.MaxContents {
+		return nil, fmt.Errorf("%d contents are too many for a bundle: the most are %d; name fewer manifests", c.contents, bundle.MaxContents)
+	}
+	return slices.Concat(members, contents), nil
+}
+
+// contentsOf reads the records of the named manifests, or of all, and returns their contents.
+func (c *composing) contentsOf(ctx context.Context, names []string) (contents []bundle.Member, err error) {
 	seen := map[manifest.ObjectID]bool{}
 	for _, m := range c.generation.Manifests {
 		if len(names) > 0 && !slices.Contains(names, m.Name) {
@@ -291,20 +324,22 @@ func (c *composing) members(texts report.BundleTexts, names []string) ([]bundle.
 		if err != nil {
 			return nil, err
 		}
-		c.names, members = append(c.names, m.Name), append(members, bundle.Member{Name: m.Record(), Size: text.Size, SHA256: text.Sum, Open: func() (io.ReadCloser, error) { return c.open(m) }})
+		text.entry = m
+		c.names, c.records = append(c.names, m.Name), append(c.records, text)
+		had := c.shorter.earlier(text.Record)
 		for _, f := range text.Files {
-			if !seen[f.Object] && !c.since.Has(f.Object) && !c.lacks(text, f.Object) {
-				seen[f.Object], contents = true, append(contents, bundle.Member{Name: bucket.ObjectName(f.Object), Size: f.Size, SHA256: f.Object, Open: func() (io.ReadCloser, error) { return c.content(f.Object) }})
+			if seen[f.Object] || c.since.Has(f.Object) || c.lacks(text, f.Object) {
+				continue
 			}
+			seen[f.Object] = true
+			member, err := c.contentOf(ctx, f, had[f.Path])
+			if err != nil {
+				return nil, err
+			}
+			contents = append(contents, member)
 		}
 	}
-	if len(c.names) == 0 {
-		return nil, errors.New("no manifest is served: run `syncd sync`")
-	}
-	if c.contents = len(contents); c.contents > bundle.MaxContents {
-		return nil, fmt.Errorf("%d contents are too many for a bundle: the most are %d; name fewer manifests", c.contents, bundle.MaxContents)
-	}
-	return slices.Concat(members, contents), nil
+	return contents, nil
 }
 
 func (c *composing) listed() string {
@@ -324,6 +359,7 @@ func textOf(name string, text []byte) bundle.Member {
 // recordText is the text of a record, as this host writes it or as its upstream gave it.
 type recordText struct {
 	bucket.RecordText
+	entry   bucket.Manifest // that names it
 	isGiven bool
 }
 
@@ -336,7 +372,7 @@ func (c *composing) record(m bucket.Manifest) (recordText, error) {
 			return recordText{}, err
 		}
 		read, err := bucket.ReadRecord(m, given)
-		return recordText{bucket.RecordText{Record: read, Size: info.Size(), Sum: m.RecordSHA256}, true}, err
+		return recordText{RecordText: bucket.RecordText{Record: read, Size: info.Size(), Sum: m.RecordSHA256}, isGiven: true}, err
 	}
 	read, err := c.mirror.Records.Revision(m.Name, string(m.Release)+"-"+m.Revision)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -376,6 +412,15 @@ func (c *composing) open(m bucket.Manifest) (io.ReadCloser, error) {
 	from, to := io.Pipe()
 	go func() { to.CloseWithError(bucket.WriteRecord(to, text.Record)) }() // ends when the reader closes
 	return from, nil
+}
+
+// contentOf is the member for a content, whose path had other contents before.
+func (c *composing) contentOf(ctx context.Context, f, before record.File) (bundle.Member, error) {
+	member, isShort, err := c.shorter.shorten(ctx, f, before)
+	if isShort || err != nil {
+		return member, err
+	}
+	return bundle.Member{Name: bucket.ObjectName(f.Object), Size: f.Size, SHA256: f.Object, Open: func() (io.ReadCloser, error) { return c.content(f.Object) }}, nil
 }
 
 func (c *composing) content(id manifest.ObjectID) (io.ReadCloser, error) {

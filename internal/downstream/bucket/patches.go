@@ -46,6 +46,8 @@ type Patch struct {
 	Old  manifest.ObjectID `json:"old"`
 	New  manifest.ObjectID `json:"new"`
 	Size int64             `json:"size"` // bytes of the patch
+
+	SHA256 manifest.ObjectID `json:"sha256,omitzero"` // of the patch, in a bundle; elsewhere zero
 }
 
 // Name is its name.

@@ -22,7 +22,7 @@ var limits = []int64{0, MinVolume, 16<<10 + 1, 1 << 20}
 
 func TestABundleIsReadAsItWasWritten(t *testing.T) {
 	g, members := sample(t, 7, two()...)
-	for _, limit := range limits {
+	for _, limit := range append(limits, limits...) {
 		volumes := written(t, members, limit)
 		if limit == MinVolume && len(volumes) < 3 {
 			t.Errorf("%d volumes of %d bytes", len(volumes), limit)
@@ -47,6 +47,9 @@ func TestABundleIsReadAsItWasWritten(t *testing.T) {
 			if limit > 0 && int64(len(v)) > limit {
 				t.Errorf("a volume of %d bytes, at most %d are allowed", len(v), limit)
 			}
+		}
+		if limit == limits[len(limits)-1] {
+			members = patched(g, members)
 		}
 	}
 }
@@ -139,8 +142,8 @@ func TestRangesOfAContentThatIsCut(t *testing.T) {
 
 // Each byte of each volume is one that the reader checks. CI tries each eleventh.
 func TestEachFlippedByteIsRefused(t *testing.T) {
-	_, members := sample(t, 7, release{"dq_one", map[string]string{"a": "1", "b": strings.Repeat("b", 6_000)}})
-	volumes := written(t, members, MinVolume)
+	g, members := sample(t, 7, release{"dq_one", map[string]string{"a": "1", "b": strings.Repeat("b", 6_000), "c": strings.Repeat("c", 4_000)}})
+	volumes := written(t, patched(g, members), MinVolume)
 	if len(volumes) < 2 {
 		t.Fatal("one volume only")
 	}
@@ -161,8 +164,8 @@ func TestEachFlippedByteIsRefused(t *testing.T) {
 }
 
 func TestEachCutVolumeIsRefused(t *testing.T) {
-	_, members := sample(t, 7, two()...)
-	volumes := written(t, members, 16<<10)
+	g, members := sample(t, 7, two()...)
+	volumes := written(t, patched(g, members), 16<<10)
 	for i, v := range volumes {
 		for at := 0; at < len(v); at += 97 {
 			spoiled := slices.Clone(volumes)

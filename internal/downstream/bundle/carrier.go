@@ -126,8 +126,9 @@ func (b *Bundle) Has(id manifest.ObjectID) bool {
 // HasRecord is true for a manifest of the generation whose record is in the bundle.
 func (b *Bundle) HasRecord(m bucket.Manifest) bool { return b.texts[m.Record()] != nil }
 
-// Contents is how many contents the bundle has, and how many bytes they have.
-func (b *Bundle) Contents() (count int, bytes int64) { return len(b.contents), b.bytes }
+// Contents is how many contents the bundle has, those that come as patches among them, and how
+// many bytes it has of them.
+func (b *Bundle) Contents() (count int, bytes int64) { return len(b.contents) + b.patches, b.bytes }
 
 // etag is that of a content or of current.json. Other texts are asked for once.
 func (b *Bundle) etag(name string) string {

@@ -52,6 +52,27 @@ func sample(t testing.TB, number int, releases ...release) (bucket.Generation, [
 	return g, slices.Concat(texts, records, contents)
 }
 
+// patched returns members of which the large contents come as patches.
+func patched(g bucket.Generation, members []Member) (with []Member) {
+	of := g.Manifests[0]
+	var list []bucket.Patch
+	at := len(members)
+	for i, m := range members {
+		id, isContent := bucket.ParseObjectName(m.Name)
+		if isContent {
+			at = min(at, i)
+		}
+		if !isContent || m.Size < 5_000 {
+			with = append(with, m)
+			continue
+		}
+		patch := memberOf(bucket.PatchName(bucket.Empty, id), strings.Repeat("p", int(m.Size/2)))
+		list, with = append(list, bucket.Patch{Old: bucket.Empty, New: id, Size: patch.Size, SHA256: patch.SHA256}), append(with, patch)
+	}
+	text := bucket.NewPatchList(list, func(manifest.ObjectID) int64 { return 0 }).Text()
+	return slices.Insert(with, at, memberOf(bucket.PatchListName(of), string(text)))
+}
+
 func sorted(files map[string]string) []string {
 	var paths []string
 	for path := range files {

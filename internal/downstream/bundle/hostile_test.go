@@ -54,9 +54,11 @@ func write(w io.Writer, text []byte) error {
 }
 
 func TestForgedIsReadWhenItIsWellFormed(t *testing.T) {
-	_, members := sample(t, 7, two()...)
-	if _, err := Open(t.Context(), forged(t, members, nil), Whole); err != nil {
-		t.Error(err)
+	g, members := sample(t, 7, two()...)
+	for _, members := range [][]Member{members, patched(g, members)} {
+		if _, err := Open(t.Context(), forged(t, members, nil), Whole); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -144,9 +146,52 @@ func TestMembersThatLieAreRefused(t *testing.T) {
 		"content twice":    func(m []Member) []Member { return append(m, m[len(m)-1]) },
 		"record twice":     func(m []Member) []Member { return slices.Insert(m, 2, m[2]) },
 	} {
-		_, members := sample(t, 7, two()...)
+		g, members := sample(t, 7, two()...)
+		for _, members := range [][]Member{members, patched(g, members)} {
+			for _, how := range []Reading{Texts, Whole} {
+				if _, err := Open(t.Context(), forged(t, spoil(slices.Clone(members)), nil), how); refusal.ReasonOf(err) == "" {
+					t.Errorf("%s: %v", row, err)
+				}
+			}
+		}
+	}
+}
+
+func TestPatchesThatLieAreRefused(t *testing.T) {
+	at := func(m []Member, kind int, begin string) int {
+		return slices.IndexFunc(m, func(m Member) bool { return kindOf(m.Name) == kind && strings.HasPrefix(m.Name, begin) })
+	}
+	change := func(m []Member, spoil func(text string) string) []Member {
+		i := at(m, isPatchList, "")
+		from, _ := m[i].Open()
+		text, _ := io.ReadAll(from)
+		m[i] = memberOf(m[i].Name, spoil(string(text)))
+		return m
+	}
+	for row, spoil := range map[string]func(m []Member) []Member{
+		"no list":              func(m []Member) []Member { i := at(m, isPatchList, ""); return slices.Delete(m, i, i+1) },
+		"no patch":             func(m []Member) []Member { i := at(m, isContent, "patches/"); return slices.Delete(m, i, i+1) },
+		"list behind contents": func(m []Member) []Member { i := at(m, isPatchList, ""); return append(slices.Delete(m, i, i+1), m[i]) },
+		"list of no record": func(m []Member) []Member {
+			i := at(m, isPatchList, "")
+			m[i].Name = "patches/dq_x/2026.10-0123456789ab.json"
+			return m
+		},
+		"a patch twice":    func(m []Member) []Member { return append(m, m[at(m, isContent, "patches/")]) },
+		"another spelling": func(m []Member) []Member { return change(m, func(s string) string { return s + " " }) },
+		"without digests": func(m []Member) []Member {
+			return change(m, func(s string) string { return strings.ReplaceAll(s, "\"sha256\"", "\"sha\"") })
+		},
+		"other size": func(m []Member) []Member {
+			return change(m, func(s string) string { return strings.Replace(s, "\"size\": ", "\"size\": 1", 1) })
+		},
+		"endless list": func(m []Member) []Member {
+			return change(m, func(string) string { return strings.Repeat(" ", bucket.MaxText+1) })
+		},
+	} {
+		g, members := sample(t, 7, two()...)
 		for _, how := range []Reading{Texts, Whole} {
-			if _, err := Open(t.Context(), forged(t, spoil(slices.Clone(members)), nil), how); refusal.ReasonOf(err) == "" {
+			if _, err := Open(t.Context(), forged(t, spoil(patched(g, members)), nil), how); refusal.ReasonOf(err) == "" {
 				t.Errorf("%s: %v", row, err)
 			}
 		}

@@ -65,7 +65,8 @@ type Bundle struct {
 	current  manifest.ObjectID // digest of the text of current.json
 	texts    map[string]located
 	contents []content // sorted by ID
-	bytes    int64     // of the contents
+	patches  int       // in the place of contents
+	bytes    int64     // of the contents and patches
 }
 
 // located is where the bytes of a member lie, part by part.
@@ -110,7 +111,7 @@ func Open(ctx context.Context, files []File, how Reading) (*Bundle, error) {
 	for _, h := range heads {
 		b.Volumes = append(b.Volumes, h.file)
 	}
-	s := &scan{bundle: b, ctx: ctx, how: how, identity: newIdentity(heads[0].Limit, heads[0].Since), number: heads[0].Number}
+	s := &scan{bundle: b, ctx: ctx, how: how, identity: newIdentity(heads[0].Limit, heads[0].Since), number: heads[0].Number, patches: map[string]bucket.Patch{}}
 	for i, h := range heads {
 		if err := s.volume(i); err != nil {
 			return nil, refuse(h.file, err)

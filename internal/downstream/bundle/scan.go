@@ -38,8 +38,9 @@ type scan struct {
 	limit  int64        // of the present member in bytes
 	trusts int          // trust texts that were begun
 
-	records map[string]bucket.Manifest // of the generation, that were not read
-	room    int64                      // bytes that further contents may have
+	records map[string]bucket.Manifest // of the generation
+	room    int64                      // bytes that further contents and patches may have
+	patches map[string]bucket.Patch    // that the lists name
 }
 
 // position counts the bytes that were read of a volume.
@@ -149,7 +150,8 @@ const (
 	isGeneration
 	isTrust
 	isRecord
-	isContent
+	isPatchList
+	isContent // or a patch
 )
 
 // kindOf is the kind of a member, 0 for none.
@@ -165,6 +167,12 @@ func kindOf(name string) int {
 	}
 	if _, ok := bucket.ParseObjectName(name); ok {
 		return isContent
+	}
+	if _, _, ok := bucket.ParsePatchName(name); ok {
+		return isContent
+	}
+	if _, ok := bucket.PatchListRecord(name); ok {
+		return isPatchList
 	}
 	if bucket.IsRecordName(name) {
 		return isRecord
@@ -218,7 +226,7 @@ func (s *scan) begin(name string) error {
 		return errors.New("it is not where it belongs")
 	case s.bundle.texts[name] != nil:
 		return errors.New("it is there twice")
-	case kind == isContent && len(s.bundle.contents) >= MaxContents:
+	case kind == isContent && len(s.bundle.contents)+s.bundle.patches >= MaxContents:
 		return refusal.New(refusal.TooLarge, "more than %d contents", MaxContents)
 	case kind == isTrust && s.trusts >= maxTrusts:
 		return refusal.New(refusal.TooLarge, "more than %d trust texts", maxTrusts)
@@ -229,6 +237,11 @@ func (s *scan) begin(name string) error {
 	switch kind {
 	case isContent:
 		s.limit = math.MaxInt64
+	case isPatchList:
+		if record, _ := bucket.PatchListRecord(name); s.bundle.texts[record] == nil {
+			return errors.New("no list of a record in the bundle")
+		}
+		s.limit, s.digest = bucket.MaxText, io.MultiWriter(sum, &s.text)
 	case isRecord:
 		of, isNamed := s.records[name]
 		if !isNamed {
@@ -294,7 +307,8 @@ func (s *scan) finish() error {
 
 // take takes a member that lies at a place and has a digest.
 func (s *scan) take(at located, sum manifest.ObjectID) (err error) {
-	if s.kind != isContent {
+	id, isContents := bucket.ParseObjectName(s.name)
+	if !isContents {
 		s.bundle.texts[s.name] = at
 	}
 	switch s.kind {
@@ -307,14 +321,51 @@ func (s *scan) take(at located, sum manifest.ObjectID) (err error) {
 		if want := s.records[s.name].RecordSHA256; want != sum {
 			err = mismatch(sum, want)
 		}
+	case isPatchList:
+		err = s.patchList()
 	case isContent:
-		id, _ := bucket.ParseObjectName(s.name) // it was checked
+		if !isContents {
+			return s.patch(at.size(), sum)
+		}
 		if s.how == Whole && id != sum {
 			return mismatch(sum, id)
 		}
 		s.bundle.contents = append(s.bundle.contents, content{id, at[0], at[1:]})
 	}
 	return err
+}
+
+// patchList takes a list of patches, which says what their bytes are.
+func (s *scan) patchList() error {
+	list, err := bucket.ParsePatchList(s.name, s.text.Bytes())
+	if err == nil && !bytes.Equal(list.Text(), s.text.Bytes()) {
+		return errors.New("it is not in its usual form: it was changed or damaged; copy the bundle again")
+	}
+	for _, p := range list.Patches {
+		if p.SHA256.IsZero() {
+			return fmt.Errorf("it does not name %s by its digest", p.Name())
+		}
+		if before, isKnown := s.patches[p.Name()]; isKnown && before != p {
+			return fmt.Errorf("another list has another %s", p.Name())
+		}
+		s.patches[p.Name()] = p
+	}
+	return err
+}
+
+// patch takes a patch that has a size and a digest.
+func (s *scan) patch(size int64, sum manifest.ObjectID) error {
+	want, isNamed := s.patches[s.name]
+	switch {
+	case !isNamed:
+		return errors.New("no list names it")
+	case size != want.Size:
+		return fmt.Errorf("it has %d bytes, and its list says %d", size, want.Size)
+	case s.how == Whole && sum != want.SHA256:
+		return mismatch(sum, want.SHA256)
+	}
+	s.bundle.patches++
+	return nil
 }
 
 // mismatch is the error of bytes that were changed.
@@ -354,6 +405,9 @@ func (s *scan) end() error {
 	b := s.bundle
 	if s.kind < isGeneration {
 		return errors.New("it has no generation")
+	}
+	if len(s.patches) != b.patches {
+		return fmt.Errorf("it has %d of the %d patches that its lists name", b.patches, len(s.patches))
 	}
 	slices.SortFunc(b.contents, func(x, y content) int { return bytes.Compare(x.id[:], y.id[:]) })
 	for i := 1; i < len(b.contents); i++ {

@@ -16,7 +16,8 @@ type Summary struct {
 	Signed      *Signed           `json:"signed,omitempty"` // nil for an unsigned one; nothing was checked
 	Since       manifest.ObjectID `json:"since,omitzero"`   // digest of the receipt whose contents are left out
 	Contents    int               `json:"contents"`
-	Bytes       int64             `json:"bytes"` // of the contents
+	Patches     int               `json:"patches"` // contents that come as patches, from others or compressed
+	Bytes       int64             `json:"bytes"`   // of the contents and patches
 	Manifests   []ManifestSummary `json:"manifests"`
 	Volumes     []VolumeSummary   `json:"volumes"`
 }
@@ -47,7 +48,7 @@ type VolumeSummary struct {
 func (b *Bundle) Summary() Summary {
 	s := Summary{
 		ID: b.ID, Generation: b.Generation.Number, Publisher: b.Generation.Publisher, PublishedAt: b.Generation.PublishedAt, Since: b.Since,
-		Contents: len(b.contents), Bytes: b.bytes, Manifests: []ManifestSummary{},
+		Contents: len(b.contents) + b.patches, Patches: b.patches, Bytes: b.bytes, Manifests: []ManifestSummary{},
 	}
 	if st, err := trust.ParseStatement([]byte(b.Current.Statement)); err == nil {
 		s.Signed = &Signed{st.Origin, st.Issued, st.Expires}

@@ -2,7 +2,9 @@ package downstream_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +31,15 @@ func newGap(t *testing.T, manifests ...string) gap {
 	far.Settings.URL = "http://127.0.0.1:1" // nothing answers there
 	far.Configure()
 	return gap{near, far, e2e.NewDir(t)}
+}
+
+// noise is a content of 3 MB that does not compress.
+func noise(seed string) string {
+	var b []byte
+	for sum := sha256.Sum256([]byte(seed)); len(b) < 3_000_000; sum = sha256.Sum256(sum[:]) {
+		b = append(b, sum[:]...)
+	}
+	return string(b)
 }
 
 // export syncs the near side and exports to a new file.
@@ -87,10 +98,43 @@ func TestABundleCarriesAMirror(t *testing.T) {
 	}
 }
 
+// Of what the far side has in an earlier form, a bundle has patches. Without a receipt, it has
+// contents in compressed form.
+func TestABundleHasPatches(t *testing.T) {
+	t.Parallel()
+	g := newGap(t, "one")
+	publish := func(month int) {
+		g.near.Provider.SetManifest("one", fmt.Sprintf("2026.%02d", month), emulator.File{Name: "one.dat", Content: emulator.Bytes(streets(month))}, emulator.File{Name: "noise.dat", Content: emulator.Random(1, 200_000)})
+		g.near.Sync(0)
+	}
+	whole := int64(len(streets(9)) + 200_000)
+	publish(9)
+	files := g.export("a.tar")
+	if info, err := os.Stat(files[0]); err != nil || info.Size() > whole*2/3 {
+		t.Errorf("%d bytes of %d: %v", info.Size(), whole, err)
+	}
+	g.take(0, files)
+	g.far.Expect(0, "bundle", "receipt", "-o", filepath.Join(g.disk, "receipt"))
+	publish(10)
+	files = g.export("b.tar", "--since", filepath.Join(g.disk, "receipt"))
+	if info, err := os.Stat(files[0]); err != nil || info.Size() > whole/50 {
+		t.Errorf("%d bytes of %d: %v", info.Size(), whole, err)
+	}
+	g.near.Contains("show", g.near.Expect(0, "bundle", "show", "--json", files[0]).Stdout, `"patches": 1`)
+	g.take(0, files)
+	if got := g.far.ServedContent("one"); got != string(streets(10)) {
+		t.Errorf("the far side serves %d bytes of other content", len(got))
+	}
+	g.far.Expect(0, "verify")
+	if left, _ := filepath.Glob(filepath.Join(g.disk, ".tmp-*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
 func TestSameDataGivesTheSameBundle(t *testing.T) {
 	t.Parallel()
 	g := newGap(t, "one")
-	g.near.Month("one", "2026.09", strings.Repeat("0123456789", 300_000))
+	g.near.Month("one", "2026.09", noise("0123456789"))
 	first, second := g.export("a.tar", "--volume", "1MiB"), g.export("b.tar", "--volume", "1MiB")
 	if len(first) != 3 || len(second) != 3 {
 		t.Fatalf("%v, %v", first, second)
@@ -122,7 +166,7 @@ func TestBrokenBundlesAreRefusedByName(t *testing.T) {
 	old := g.export("old.tar")
 	g.near.Month("one", "2026.09", "first")
 	g.take(0, g.export("first.tar"))
-	g.near.Month("one", "2026.10", strings.Repeat("0123456789", 300_000))
+	g.near.Month("one", "2026.10", noise("0123456789"))
 	good := g.export("good.tar", "--volume", "1MiB")
 	other := g.export("other.tar", "--volume", "2MiB")
 	spoil := func(name string, change func([]byte) []byte) string {
@@ -157,7 +201,7 @@ func TestBrokenBundlesAreRefusedByName(t *testing.T) {
 	g.serves("first")
 	slices.Reverse(good)
 	g.take(0, good)
-	g.serves(strings.Repeat("0123456789", 300_000))
+	g.serves(noise("0123456789"))
 }
 
 func TestARunningDaemonTakesABundle(t *testing.T) {
@@ -180,10 +224,10 @@ func TestARunningDaemonTakesABundle(t *testing.T) {
 func TestAnExportToAnotherBundlesVolumesIsRefused(t *testing.T) {
 	t.Parallel()
 	g := newGap(t, "one")
-	g.near.Month("one", "2026.09", strings.Repeat("a", 3<<20))
+	g.near.Month("one", "2026.09", noise("a"))
 	files := g.export("a.tar", "--volume", "1MiB")
 	g.export("a.tar", "--volume", "1MiB") // the same again
-	g.near.Month("one", "2026.10", strings.Repeat("b", 3<<20))
+	g.near.Month("one", "2026.10", noise("b"))
 	g.near.Sync(0)
 	g.near.Contains("export", g.near.Expect(2, "bundle", "export", filepath.Join(g.disk, "a.tar"), "--volume", "1MiB").Stderr, files[0], "is there already")
 	for _, args := range [][]string{{"-", "--volume", "1MiB"}, {"x", "--volume", "1KiB"}, {"x", "--volume", "much"}, {"x", "missing"}, {"x", "--since", files[0]}} {
@@ -228,9 +272,9 @@ func copyTo(h *e2e.Host, folder string, files ...string) {
 func TestABundleThatAppearsIsTaken(t *testing.T) {
 	t.Parallel()
 	g, inbox := watching(t)
-	g.near.Month("one", "2026.09", strings.Repeat("0123456789", 300_000))
+	g.near.Month("one", "2026.09", noise("0123456789"))
 	first := g.export("a.tar", "--volume", "1MiB")
-	g.near.Month("one", "2026.10", strings.Repeat("abcdefghij", 300_000))
+	g.near.Month("one", "2026.10", noise("abcdefghij"))
 	second := g.export("b.tar", "--volume", "1MiB")
 	half, err := os.ReadFile(second[2])
 	g.near.Must(err)
@@ -240,7 +284,7 @@ func TestABundleThatAppearsIsTaken(t *testing.T) {
 	g.far.Must(os.WriteFile(filepath.Join(inbox, "half.003"), half[:len(half)-1000], 0o644))
 	daemon := g.far.Daemon()
 	taken := func(content string) func() bool {
-		return func() bool { return g.far.ServedContent("one") == strings.Repeat(content, 300_000) }
+		return func() bool { return g.far.ServedContent("one") == noise(content) }
 	}
 	g.far.Eventually("first", taken("0123456789"))
 	copyTo(g.far, inbox, second[1], second[0]) // the third is only half there
