@@ -40,7 +40,7 @@ func (m memory) end() int64 {
 
 // largest returns the highest peak so far among a process and its descendants, in bytes.
 func largest(pid int) int64 {
-	peak := highWater(pid)
+	peak := HighWater(pid)
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)) // an ended process has none
 	for field := range strings.FieldsSeq(string(children)) {
 		var child int
@@ -51,7 +51,8 @@ func largest(pid int) int64 {
 	return peak
 }
 
-func highWater(pid int) int64 {
+// HighWater returns the peak memory of a process so far, in bytes; 0 for one that has ended.
+func HighWater(pid int) int64 {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
