@@ -33,7 +33,7 @@ var mutants = []mutant{
 	{"what rotted goes live by a pin", `(return q\.GoesBack )(&& !q\.served\[id\])`, "${1}&& false ${2}", "syncer", "Rotten"},
 
 	{"expired data goes live", `(if r\.ID\(\) == served\.ID\(\) \|\| )!t\.Present\(\)\.IsPast\(day\)`, "${1}true || !t.Present().IsPast(day)", "syncer", "Expired"},
-	{"a wrong clock withdraws", `(return !end\.IsZero\(\) )&& p\.HasHeader\(\) && !p\.Header\.Before\(end\) &&`, "${1}&&", "expiry syncer", "Past|WrongClock"},
+	{"a wrong clock withdraws", `(return !end\.IsZero\(\) )&& isProven &&`, "${1}&&", "expiry syncer", "Past|WrongClock"},
 
 	{"a swap loses its probe", `tried, err := trials\{a\}\.begin\(\)`, "tried, err := map[string]string{}, error(nil)", "engine", "BreaksTheConsumer"},
 

@@ -19,15 +19,21 @@ import (
 	"syncd/internal/store"
 )
 
-// newWitness returns what knows the Date headers of the provider, also those that earlier
+// newWitness returns what knows the time beside this machine's clock, also from what earlier
 // processes saw.
 func newWitness(s *store.Store, warn func(string)) (*clock.Witness, error) {
 	seen, err := s.Dated()
-	return clock.NewWitness(seen.Header, seen.SeenAt, func(header, seenAt time.Time) {
-		if err := s.SetDated(store.Dated{Header: header.UTC(), SeenAt: seenAt.UTC()}); err != nil {
+	return clock.NewWitness(presentOf(seen), func(p expiry.Present) {
+		dated := store.Dated{Header: p.Header.UTC(), SeenAt: p.SeenAt.UTC(), Issued: p.Issued.UTC(), Steady: p.Steady.UTC(), LookedAt: p.LookedAt.UTC()}
+		if err := s.SetDated(dated); err != nil {
 			warn("saving the time of the provider failed, and a restart does not know it: " + err.Error())
 		}
 	}), err
+}
+
+// presentOf is what was saved, without the present time.
+func presentOf(d store.Dated) expiry.Present {
+	return expiry.Present{Header: d.Header, SeenAt: d.SeenAt, Issued: d.Issued, Steady: d.Steady, LookedAt: d.LookedAt}
 }
 
 // Ages act on the age of data.
@@ -46,6 +52,7 @@ func (g *Ages) Expire(ctx context.Context) (gone withdrawn) {
 	e, result := g.engine, &gone.Sync
 	a := e.begin()
 	defer e.finish(a)
+	e.witness.Pass(a.config.Source.Bundles != "")
 	tree := a.syncer.Tree()
 	if len(golive.Aging(tree)) == 0 {
 		return gone
@@ -109,7 +116,7 @@ func agesOnDisk(m *mirror.Mirror, state status.StateReader) (a ages, err error) 
 			return a, err
 		}
 	}
-	a.now = expiry.Present{Clock: time.Now(), Header: seen.Header, SeenAt: seen.SeenAt}
+	a.now = presentOf(seen).Look(time.Now())
 	a.facts, err = lifespan.Read(m.Root())
 	return a, err
 }

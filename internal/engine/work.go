@@ -66,6 +66,9 @@ func (e *Engine) syncFrom(ctx context.Context, req request.Sync, parts *parts) (
 	}
 	if err == nil && parts.source != nil {
 		err = parts.source.Taken()
+		if issued := parts.source.Issued(); !issued.IsZero() {
+			e.witness.Carry(issued)
+		}
 	}
 	e.Ages.Expire(ctx).addTo(&result)
 	e.Destruction.Due(ctx)

@@ -6,6 +6,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/destruction"
 )
 
 var keyCarried = []byte("carried")
@@ -15,6 +16,9 @@ type Carried struct {
 	Publisher  string          `json:"publisher"` // that made it
 	Generation int             `json:"generation"`
 	Offered    json.RawMessage `json:"offered"` // its manifests, and those of bundles before that it left out
+
+	// Orders are what its publisher wants destroyed, by manifest.
+	Orders map[string]destruction.Order `json:"orders,omitempty"`
 
 	IDs []manifest.ObjectID `json:"ids"` // of the bundles of the generation that were taken
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"iter"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -50,6 +51,17 @@ type Manifest struct {
 	Compared []changes.Compared `json:"compared,omitempty"` // how the last revisions differ from those that they replace
 
 	Destruction *destruction.Told `json:"destruction,omitempty"` // what the upstream wants destroyed; nil for nothing
+}
+
+// Told is what the upstream at a source wants destroyed, nil for nothing. A bundle that was
+// imported beside that source counts until the source answers: it may be one that no wire reaches.
+func (m Manifest) Told(source string) *destruction.Told {
+	told := m.Destruction
+	isImported := told != nil && told.Source == destruction.Disk && strings.HasPrefix(m.Config, destruction.Disk+" ")
+	if told == nil || told.Source != source && !isImported { // this host follows another one now
+		return nil
+	}
+	return told
 }
 
 // FileReleases is the newest release of a single file.

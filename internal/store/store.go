@@ -88,13 +88,17 @@ func (s *Store) Jitter(draw func() float64) (share float64, err error) {
 	}))
 }
 
-// Dated is a Date header of the provider or the upstream.
+// Dated is what is known of the time beside this machine's clock, see expiry.Present.
 type Dated struct {
-	Header time.Time `json:"header"`
+	Header time.Time `json:"header"`  // a Date header of the provider or the upstream
 	SeenAt time.Time `json:"seen_at"` // by this machine's clock
+
+	Issued   time.Time `json:"issued,omitzero"` // of the newest bundle
+	Steady   time.Time `json:"steady,omitzero"`
+	LookedAt time.Time `json:"looked_at,omitzero"`
 }
 
-// Dated returns the last Date header that was saved, the zero value for none.
+// Dated returns what was saved last, the zero value for nothing.
 func (s *Store) Dated() (d Dated, err error) {
 	err = s.read(func(tx *bbolt.Tx) error {
 		if json.Unmarshal(tx.Bucket(bucketMeta).Get(keyDated), &d) != nil {
@@ -105,7 +109,7 @@ func (s *Store) Dated() (d Dated, err error) {
 	return d, err
 }
 
-// SetDated saves a Date header.
+// SetDated saves what is known of the time.
 func (s *Store) SetDated(d Dated) error {
 	return s.update(func(tx *bbolt.Tx) error { return putJSON(tx.Bucket(bucketMeta), keyDated, d) })
 }

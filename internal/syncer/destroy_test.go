@@ -267,7 +267,7 @@ func TestDestroyAfterNeedsTwoWitnesses(t *testing.T) {
 	real, year := time.Now(), 366*24*time.Hour
 	for _, row := range []struct {
 		name                  string
-		clock, header, seenAt time.Duration // since now; a header below 0 is none
+		clock, header, seenAt time.Duration // since now; a header below 0 is none, and seenAt is Steady
 		gone                  bool
 		waits                 string
 	}{
@@ -275,12 +275,16 @@ func TestDestroyAfterNeedsTwoWitnesses(t *testing.T) {
 		{"the clock jumped ahead", year, 0, 0, false, "no Date header of the provider from the last 48 hours"},
 		{"the clock jumped ahead before the last poll", year, 0, year, false, "the last Date header of the provider says"},
 		{"no header", year, -1, 0, false, "no Date header"},
+		{"bundles, and the clock jumped ahead", year, -1, 48 * time.Hour, false, "import a newer bundle"},
 		{"the provider is ahead", 0, year, 0, false, ""},
 		{"both agree", 91 * 24 * time.Hour, 91 * 24 * time.Hour, 91 * 24 * time.Hour, true, ""},
 	} {
 		w.present = &expiry.Present{Clock: real.Add(row.clock), Header: real.Add(row.header), SeenAt: real.Add(row.seenAt)}
 		if row.header < 0 {
-			w.present.Header = time.Time{}
+			w.present.Header, w.present.Steady = time.Time{}, real.Add(row.seenAt)
+			if row.seenAt == 0 {
+				w.present.Steady = time.Time{}
+			}
 		}
 		must(t, w.destroyer().DestroyDue(t.Context()))
 		if isGone := len(w.holding(w.dir, september...)) == 0; isGone != row.gone {

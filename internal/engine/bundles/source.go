@@ -16,6 +16,7 @@ import (
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/bundle"
 	"syncd/internal/downstream/follower"
+	"syncd/internal/downstream/trust"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/refusal"
 	"syncd/internal/mirror/record"
@@ -166,7 +167,7 @@ func (s *Source) Generation(ctx context.Context) (bucket.Generation, error) {
 	case s.Bundle == nil && s.cfg.Believer != nil && s.cfg.Believer.Fresh() != nil:
 		return bucket.Generation{}, s.cfg.Believer.Fresh()
 	case s.Bundle == nil:
-		return bucket.Generation{Number: s.carried.Generation, Publisher: s.carried.Publisher, Manifests: s.offered}, nil
+		return bucket.Generation{Number: s.carried.Generation, Publisher: s.carried.Publisher, Manifests: s.offered, Destruction: s.carried.Orders}, nil
 	}
 	g, err := s.Client.Generation(ctx)
 	if err != nil {
@@ -253,12 +254,28 @@ func (s *Source) Taken() error {
 		return err
 	}
 	g := s.Bundle.Generation
-	now := store.Carried{Publisher: g.Publisher, Generation: g.Number, Offered: offered, IDs: []manifest.ObjectID{s.Bundle.ID}}
+	now := store.Carried{Publisher: g.Publisher, Generation: g.Number, Offered: offered, Orders: g.Destruction, IDs: []manifest.ObjectID{s.Bundle.ID}}
 	if s.carried.Generation == now.Generation {
 		earlier := slices.DeleteFunc(slices.Clone(s.carried.IDs), func(id manifest.ObjectID) bool { return id == s.Bundle.ID })
 		now.IDs = slices.Concat(earlier[max(0, len(earlier)-maxTaken):], now.IDs)
 	}
 	return s.cfg.Store.SetCarried(now)
+}
+
+// Issued is when the bundle of which a sync took what it offers was made at the earliest; the zero
+// time for none. With a trust file, only a signed time counts.
+func (s *Source) Issued() time.Time {
+	if s.Bundle == nil || !s.isBelieved.Load() {
+		return time.Time{}
+	}
+	if s.cfg.Believer == nil {
+		return s.Bundle.Current.PublishedAt
+	}
+	signed, err := trust.ParseStatement([]byte(s.Bundle.Current.Statement)) // it was believed
+	if err != nil {
+		return time.Time{}
+	}
+	return signed.Issued
 }
 
 // Titles names the manifests of a bundle, for errors.

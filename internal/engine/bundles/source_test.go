@@ -36,7 +36,18 @@ func member(name string, text []byte) bundle.Member {
 // made is a bundle of a generation with the manifests one and two, of which it has some.
 func made(t *testing.T, publisher string, number int, release manifest.Release, has ...string) *bundle.Bundle {
 	t.Helper()
-	g := bucket.Generation{Number: number, Publisher: publisher, Version: "test"}
+	return of(t, bucket.Generation{Number: number, Publisher: publisher, Version: "test"}, release, has...)
+}
+
+// ordering is one that wants data destroyed.
+func ordering(t *testing.T, number int, orders bucket.Orders) *bundle.Bundle {
+	t.Helper()
+	return of(t, bucket.Generation{Number: number, Publisher: "near", Version: "test", Destruction: orders}, "2026.09", "one", "two")
+}
+
+func of(t *testing.T, g bucket.Generation, release manifest.Release, has ...string) *bundle.Bundle {
+	t.Helper()
+	number, publisher := g.Number, g.Publisher
 	var records []bundle.Member
 	object := manifest.ObjectID(sha256.Sum256([]byte(release)))
 	for _, name := range []string{"one", "two"} {
@@ -115,6 +126,48 @@ func TestWhatABundleLeavesOutStays(t *testing.T) {
 		if got := take(t, m, row.bundle); got != row.want {
 			t.Errorf("offered %s, want %s", got, row.want)
 		}
+	}
+}
+
+// What the publisher wants destroyed stays in force when the disk has left.
+func TestTheOrdersOfABundleStay(t *testing.T) {
+	m := &memory{}
+	ordered := func(b *bundle.Bundle) int64 {
+		t.Helper()
+		take(t, m, b)
+		s, err := Open(nil, Config{Store: m, Records: m}, func() {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := s.Generation(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.Destruction["one"].Seconds
+	}
+	if got := ordered(ordering(t, 7, bucket.Orders{"one": {Seconds: 90}})); got != 90 {
+		t.Errorf("destroy_after is %d without a bundle", got)
+	}
+	if got := ordered(ordering(t, 8, nil)); got != 0 {
+		t.Errorf("destroy_after is %d after a bundle without one", got)
+	}
+}
+
+// The time of a bundle counts once a sync took what it offers.
+func TestABundleTellsWhenItWasIssued(t *testing.T) {
+	b := made(t, "near", 7, "2026.09", "one")
+	b.Current.PublishedAt = start
+	s, err := Open(b, Config{Store: &memory{}, Records: &memory{}}, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if !s.Issued().IsZero() {
+		t.Error("a bundle that nobody asked for tells the time")
+	}
+	offered(t, s)
+	if !s.Issued().Equal(start) {
+		t.Errorf("issued %s", s.Issued())
 	}
 }
 

@@ -26,9 +26,9 @@ type Orders struct {
 	cfg    Config
 	public *destroy.Public
 
-	mu   sync.Mutex // guards what follows
-	told map[string]*destruction.Told
-	read time.Time
+	mu     sync.Mutex // guards what follows
+	states map[string]store.Manifest
+	read   time.Time
 }
 
 // toldFor is how long what the upstream ordered is remembered: each poll of a follower asks.
@@ -46,30 +46,27 @@ func (o *Orders) Of(name string) destruction.Order {
 			order.Seconds = destruction.SecondsOf(m.DestroyAfter)
 		}
 	}
-	told := o.upstream()[name]
-	if told != nil && told.Source == transport.PublicURL(cfg.Source.URL) && told.Seconds > 0 && (order.Seconds == 0 || told.Seconds < order.Seconds) {
+	told := o.upstream()[name].Told(transport.PublicURL(cfg.Source.URL))
+	if told != nil && told.Seconds > 0 && (order.Seconds == 0 || told.Seconds < order.Seconds) {
 		order.Seconds = told.Seconds
 	}
 	return order
 }
 
-// upstream returns what the upstream of this host ordered, by manifest.
-func (o *Orders) upstream() map[string]*destruction.Told {
+// upstream returns the manifests with what the upstream of this host ordered.
+func (o *Orders) upstream() map[string]store.Manifest {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if time.Since(o.read) < toldFor {
-		return o.told
+		return o.states
 	}
 	states, err := o.cfg.Manifests()
 	if err != nil {
 		o.cfg.Warn("reading what the upstream wants destroyed failed; followers are told what was known before", err)
-		return o.told
+		return o.states
 	}
-	o.told, o.read = map[string]*destruction.Told{}, time.Now()
-	for name, state := range states {
-		o.told[name] = state.Destruction
-	}
-	return o.told
+	o.states, o.read = states, time.Now()
+	return o.states
 }
 
 // Gone returns the newest destroyed revisions of everything that is served.

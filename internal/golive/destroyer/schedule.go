@@ -15,8 +15,8 @@ import (
 	"syncd/internal/store"
 )
 
-// A clock that was set ahead makes everything look old. Data is destroyed only if a Date
-// header of the provider agrees, see expiry.Present.
+// A clock that was set ahead makes everything look old. Data is destroyed only if a second
+// witness agrees, see expiry.Present.
 
 // Due is a revision that is to be destroyed at a time.
 type Due struct {
@@ -115,15 +115,18 @@ func earlier(a, b time.Time) time.Time {
 // doubt says why what is due by the clock must wait: its time is not proven to have come, or
 // a probe may go back to it. It is "" if nothing speaks against it.
 func (d Destroyer) doubt(due Due) string {
-	switch now, at := d.Present(), due.At; {
+	now := d.Present()
+	switch {
 	case d.IsWayBack(due.Order):
 		return "a probe that has no verdict yet may go back to it"
+	case now.HasCome(due.At):
+		return ""
+	case now.IsCarried():
+		return fmt.Sprintf("this machine's clock stepped ahead, or it was off: by the bundles and the time that syncd saw pass it is %s; set the clock if it is wrong, or import a newer bundle (`syncd destroy` does not look at the clock)", report.Moment(now.Steady.Local()))
 	case !now.HasHeader():
 		return "no Date header of the provider from the last 48 hours confirms this machine's clock"
-	case now.Header.Before(at):
-		return fmt.Sprintf("the last Date header of the provider says %s: the next poll brings another, unless the clock is wrong", report.Moment(now.Header.Local()))
 	}
-	return ""
+	return fmt.Sprintf("the last Date header of the provider says %s: the next poll brings another, unless the clock is wrong", report.Moment(now.Header.Local()))
 }
 
 // Dues lists what is to be destroyed by itself, now or later.
@@ -146,9 +149,7 @@ func (d Destroyer) Dues(ctx context.Context) (all []Due, err error) {
 }
 
 func (d Destroyer) duesOf(t golive.Target, state store.Manifest) (all []Due, err error) {
-	if told := state.Destruction; told != nil && told.Source != d.Source { // this host follows another one now
-		state.Destruction = nil
-	}
+	state.Destruction = state.Told(d.Source)
 	if t.DestroyAfter == 0 && (state.Destruction == nil || state.Destruction.Seconds == 0) {
 		return nil, nil
 	}

@@ -43,6 +43,9 @@ type Told struct {
 	Order
 }
 
+// Disk is the Source of what a bundle ordered.
+const Disk = "bundle://disk/"
+
 // After is Seconds as a duration.
 func (o Order) After() time.Duration { return time.Duration(o.Seconds) * time.Second }
 

@@ -123,6 +123,22 @@ func TestWhatIsPast(t *testing.T) {
 			}
 		})
 	}
+	carried := func(clock, issued time.Time) Present { return Present{Clock: clock}.Carry(issued).Look(clock) }
+	for name, row := range map[string]struct {
+		now          Present
+		past, proven bool
+		doubt        string
+	}{
+		"a bundle from before":                          {carried(after, before), true, false, "no bundle that was issued after it"},
+		"a bundle from after":                           {carried(after.Add(month), after), true, true, ""},
+		"a bundle from the future":                      {carried(before, after.Add(month)), false, false, ""},
+		"a bundle from after, and a clock set back":     {carried(after.Add(month), after).Look(before), true, false, ""},
+		"a bundle for a clock from before this program": {carried(time.Unix(1e9, 0), after), false, false, ""},
+	} {
+		if past, proven, doubt := row.now.IsPast(day), row.now.IsProven(day), row.now.Doubt(day); past != row.past || proven != row.proven || (doubt == "") != (row.doubt == "") || !strings.Contains(doubt, row.doubt) {
+			t.Errorf("%s: past %t, proven %t, doubt %q", name, past, proven, doubt)
+		}
+	}
 	if old := (Present{Clock: time.Unix(1e9, 0)}); old.IsPast("2000-01-01") {
 		t.Error("a clock that is older than the program decided")
 	}
