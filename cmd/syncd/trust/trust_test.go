@@ -129,6 +129,12 @@ func TestVerifyChecksSignaturesAndFiles(t *testing.T) {
 		t.Errorf("got %q, %v", out, err)
 	}
 	signed, _ := os.ReadFile(d.path("SHA256SUMS"))
+	for _, name := range []string{"one", "two"} {
+		if err := os.Remove(d.path(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.refused("none of the files that it lists lies beside it", verify...)
 	write("SHA256SUMS", strings.Replace(string(signed), digest("2"), digest("3"), 1))
 	d.refused("a signature is wrong", verify...)
 

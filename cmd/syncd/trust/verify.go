@@ -23,7 +23,8 @@ func verifyCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "verify FILE", Short: "Check the signatures of a text, and the files that it lists", Args: cli.Arguments(1, 1),
 		Long: `Check that enough keys of a trust file signed a text. For a list of digests, such as the
-SHA256SUMS of a release of syncd, the files that lie beside it are checked, too.`,
+SHA256SUMS of a release of syncd, the files that lie beside it are checked, too. At least one
+of them must be there.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if file == "" {
 				return cli.Usagef("--trust is missing: name the trust file")
@@ -52,6 +53,9 @@ SHA256SUMS of a release of syncd, the files that lie beside it are checked, too.
 				found.print(a.Stdout)
 			} else if err := a.PrintJSON(found); err != nil {
 				return err
+			}
+			if len(found.Files) > 0 && found.count(stateAbsent) == len(found.Files) {
+				return fmt.Errorf("%s is signed, but none of the files that it lists lies beside it: nothing was compared", args[0])
 			}
 			if found.count(stateWrong) > 0 {
 				return cli.ErrPrinted
