@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -17,6 +19,41 @@ import (
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
+
+// confirmFor is how long the page confirms an order of one of its forms.
+const confirmFor = time.Minute
+
+// intake takes the orders of programs and of the page. Safe for concurrent use.
+type intake struct {
+	limit *rate.Limiter
+
+	mu    sync.Mutex // guards what follows
+	taken map[confirmed]time.Time
+}
+
+// confirmed is what the page says of an order. The address of the page alone does not make it
+// say so: any site can link to it.
+type confirmed struct{ notice, manifest string }
+
+func newIntake() *intake {
+	return &intake{limit: rate.NewLimiter(rate.Every(syncEvery), syncBurst), taken: map[confirmed]time.Time{}}
+}
+
+// note remembers an order for the page that its form comes back to.
+func (n *intake) note(notice, manifest string, now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.DeleteFunc(n.taken, func(_ confirmed, at time.Time) bool { return now.Sub(at) > confirmFor })
+	n.taken[confirmed{notice, manifest}] = now
+}
+
+// hasTaken is true if an order of the page came just now.
+func (n *intake) hasTaken(notice, manifest string, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	at, found := n.taken[confirmed{notice, manifest}]
+	return found && now.Sub(at) <= confirmFor
+}
 
 // order is a request for work on manifests.
 type order struct {
@@ -28,8 +65,8 @@ type order struct {
 
 // take checks an order, passes it on and answers: a program gets 202, the form of the page
 // is redirected to the page.
-func (o order) take(w http.ResponseWriter, r *http.Request, source Source, limit *rate.Limiter) {
-	if !limit.Allow() {
+func (o order) take(w http.ResponseWriter, r *http.Request, source Source, to *intake) {
+	if !to.limit.Allow() {
 		w.Header().Set("Retry-After", fmt.Sprint(int(syncEvery.Seconds())))
 		http.Error(w, "too many requests: earlier ones are still queued", http.StatusTooManyRequests)
 		return
@@ -48,6 +85,7 @@ func (o order) take(w http.ResponseWriter, r *http.Request, source Source, limit
 		return
 	}
 	if o.form {
+		to.note(o.notice, append(o.names, "")[0], time.Now())
 		http.Redirect(w, r, "/?"+o.notice+"="+url.QueryEscape(append(o.names, "")[0]), http.StatusSeeOther)
 		return
 	}
@@ -60,7 +98,7 @@ func (o order) take(w http.ResponseWriter, r *http.Request, source Source, limit
 // sends {"manifests": ["…"]} and gets 202; the form of the page sends one name and
 // is redirected to the page. --force is not offered here: it needs access to the
 // data directory.
-func trigger(w http.ResponseWriter, r *http.Request, source Source, limit *rate.Limiter) {
+func trigger(w http.ResponseWriter, r *http.Request, source Source, to *intake) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	form := isForm(r)
 	names, ok := manifestNames(r, form)
@@ -70,13 +108,13 @@ func trigger(w http.ResponseWriter, r *http.Request, source Source, limit *rate.
 	}
 	order{names, form, "asked", func() error {
 		return source.Trigger(r.Context(), request.Sync{Manifests: names, Demand: true, Trigger: request.TriggerAPI})
-	}}.take(w, r, source, limit)
+	}}.take(w, r, source, to)
 }
 
 // activate publishes what is staged, or discards it, after the same checks as a sync. A
 // program sends {"manifests": ["…"], "discard": false} and gets 202; the form of the page
 // also sends the revision that it shows, and is redirected to the page. To ask a gate again needs access to the data directory.
-func activate(w http.ResponseWriter, r *http.Request, source Source, limit *rate.Limiter) {
+func activate(w http.ResponseWriter, r *http.Request, source Source, to *intake) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	form := isForm(r)
 	req, ok := activation(r, form)
@@ -92,7 +130,7 @@ func activate(w http.ResponseWriter, r *http.Request, source Source, limit *rate
 	if req.Discard {
 		req.Trigger, notice = request.TriggerDiscard, "discarded"
 	}
-	order{req.Names, form, notice, func() error { return source.TriggerActivation(r.Context(), req) }}.take(w, r, source, limit)
+	order{req.Names, form, notice, func() error { return source.TriggerActivation(r.Context(), req) }}.take(w, r, source, to)
 }
 
 // activation reads the names in a request, whether what waits is to be discarded, and which
@@ -131,7 +169,7 @@ func waits(status report.Status, req request.Activate) bool {
 // {"manifests": ["…"], "generation": 6}; without a generation it is the one before, without
 // names all manifests go back. The form of the page names both, and the revision that it shows
 // as served. To go back to what has expired needs access to the data directory.
-func rollBack(w http.ResponseWriter, r *http.Request, source Source, limit *rate.Limiter) {
+func rollBack(w http.ResponseWriter, r *http.Request, source Source, to *intake) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	form := isForm(r)
 	req, revision, ok := rollbackIn(r, form)
@@ -142,7 +180,7 @@ func rollBack(w http.ResponseWriter, r *http.Request, source Source, limit *rate
 	if isOutdated(w, source, req.Manifests, revision) {
 		return
 	}
-	order{req.Manifests, form, "rolledback", func() error { return source.TriggerRollback(r.Context(), req) }}.take(w, r, source, limit)
+	order{req.Manifests, form, "rolledback", func() error { return source.TriggerRollback(r.Context(), req) }}.take(w, r, source, to)
 }
 
 func rollbackIn(r *http.Request, form bool) (req request.Rollback, revision string, ok bool) {
@@ -166,7 +204,7 @@ const outdated = " than the one that you saw: go back, load the page again and l
 // hold keeps manifests at the served revision for a duration; 0s ends that. A program sends
 // {"manifests": ["…"], "for": "24h"}. The form of the page also sends the revision that it
 // shows.
-func hold(w http.ResponseWriter, r *http.Request, source Source, limit *rate.Limiter) {
+func hold(w http.ResponseWriter, r *http.Request, source Source, to *intake) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	form := isForm(r)
 	names, span, revision, ok := holdIn(r, form)
@@ -179,7 +217,7 @@ func hold(w http.ResponseWriter, r *http.Request, source Source, limit *rate.Lim
 		return
 	}
 	req := request.Order{Manifests: names, Until: time.Now().Add(lasts), Trigger: request.TriggerHold}
-	order{names, form, "held", func() error { return source.TriggerOrder(r.Context(), req) }}.take(w, r, source, limit)
+	order{names, form, "held", func() error { return source.TriggerOrder(r.Context(), req) }}.take(w, r, source, to)
 }
 
 func holdIn(r *http.Request, form bool) (names []string, span, revision string, ok bool) {

@@ -134,13 +134,14 @@ type generationUse struct {
 // pages serves the status page.
 type pages struct {
 	source   Source
+	orders   *intake
 	now      func() time.Time // its zone is the page's
 	renderer renderer
 	template *template.Template
 }
 
-func newPages(source Source, now func() time.Time, views renderer) *pages {
-	p := &pages{source: source, now: now, renderer: views}
+func newPages(source Source, orders *intake, now func() time.Time, views renderer) *pages {
+	p := &pages{source: source, orders: orders, now: now, renderer: views}
 	p.template = template.Must(template.New("page.html").Funcs(template.FuncMap{
 		"bytes": func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) },
 		"isSet": func(t any) bool { return !moment(t).IsZero() },
@@ -181,7 +182,7 @@ func (p *pages) gather(query url.Values) (page, error) {
 	}
 	now := p.now()
 	view := page{
-		Note: note(query, status), Now: now, Generation: status.Generation, DataDir: status.DataDir, Damage: status.Damage, ReadOnly: status.ReadOnly,
+		Note: p.note(query, now), Now: now, Generation: status.Generation, DataDir: status.DataDir, Damage: status.Damage, ReadOnly: status.ReadOnly,
 		Provider: troubleOf(status, now), Disk: drawDisk(disk), Scrub: status.Scrub, Upload: status.Upload, Upstream: status.Upstream,
 		Views: sectionOfViews(status), ViewRows: status.Views, Exports: status.Exports, Hooks: sectionOfHooks(status.Hooks), HookRows: status.Hooks,
 		Fleet: cardOfFleet(p.source.Followers(maxFollowers)),
@@ -203,8 +204,8 @@ func (p *pages) gather(query url.Values) (page, error) {
 }
 
 // note confirms a request of one of the page's forms. The value of the parameter names the manifest;
-// empty means all.
-func note(query url.Values, status report.Status) string {
+// empty means all. It says only what is true.
+func (p *pages) note(query url.Values, now time.Time) string {
 	for _, row := range []struct{ key, text string }{
 		{"asked", "A sync%s was requested. It starts now, or after the running one."},
 		{"activated", "The activation%s was requested. The log says if it fails."},
@@ -213,15 +214,13 @@ func note(query url.Values, status report.Status) string {
 		{"held", "The hold%s was changed."},
 	} {
 		name := query.Get(row.key)
-		if !query.Has(row.key) {
+		if !query.Has(row.key) || !p.orders.hasTaken(row.key, name, now) {
 			continue
 		}
-		if name == "" {
-			return fmt.Sprintf(row.text, "")
+		if name != "" {
+			name = " of " + name
 		}
-		if _, found := unknown(status, []string{name}); !found {
-			return fmt.Sprintf(row.text, " of "+name)
-		}
+		return fmt.Sprintf(row.text, name)
 	}
 	return ""
 }

@@ -302,16 +302,28 @@ func TestPageFormRequestsASyncAndRedirectsBack(t *testing.T) {
 		"manifest=dq_addr_bins": {[]string{"dq_addr_bins"}, "/?asked=dq_addr_bins", "A sync of dq_addr_bins was requested"},
 	} {
 		s := scenes()["idle"]
-		got := ask(handlerOf(s), "POST", "/api/v1/sync", body, form...)
+		handler := handlerOf(s)
+		if page := ask(handler, "GET", want.location, "").Body.String(); strings.Contains(page, "was requested") {
+			t.Error("a link makes the page say that something was requested")
+		}
+		got := ask(handler, "POST", "/api/v1/sync", body, form...)
 		if got.Code != 303 || got.Header().Get("Location") != want.location || len(s.wanted) != 1 || !slices.Equal(s.wanted[0].Manifests, want.manifests) {
 			t.Errorf("%q: %d to %q, asked %+v", body, got.Code, got.Header().Get("Location"), s.wanted)
 		}
-		if page := ask(handlerOf(s), "GET", want.location, "").Body.String(); !strings.Contains(page, want.note) {
+		if page := ask(handler, "GET", want.location, "").Body.String(); !strings.Contains(page, want.note) {
 			t.Errorf("no note %q", want.note)
 		}
 	}
-	if page := ask(handlerOf(scenes()["idle"]), "GET", "/?asked=nosuch", "").Body.String(); strings.Contains(page, "nosuch") {
-		t.Error("a note about a manifest that does not exist")
+	for _, order := range []string{"asked", "activated", "discarded", "rolledback", "held"} {
+		page := ask(handlerOf(scenes()["idle"]), "GET", "/?"+order+"=dq_addr_bins", "").Body.String()
+		if strings.Contains(page, " of dq_addr_bins was") {
+			t.Errorf("a link with %s makes the page say that it was requested", order)
+		}
+	}
+	n, now := newIntake(), time.Now()
+	n.note("asked", "m", now)
+	if !n.hasTaken("asked", "m", now.Add(confirmFor)) || n.hasTaken("asked", "m", now.Add(confirmFor+1)) || n.hasTaken("held", "m", now) {
+		t.Error("the page confirms more than the orders of the last minute")
 	}
 }
 

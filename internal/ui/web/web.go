@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
 
 	"syncd/internal/metrics"
 	"syncd/internal/report"
@@ -63,12 +62,12 @@ func Handler(source Source, series prometheus.Gatherer) http.Handler {
 		})
 	})
 	mux.HandleFunc("GET /api/v1/fleet", func(w http.ResponseWriter, r *http.Request) { fleet(w, r, source, views) })
-	limit := rate.NewLimiter(rate.Every(syncEvery), syncBurst)
-	mux.HandleFunc("POST /api/v1/sync", func(w http.ResponseWriter, r *http.Request) { trigger(w, r, source, limit) })
-	mux.HandleFunc("POST /api/v1/activate", func(w http.ResponseWriter, r *http.Request) { activate(w, r, source, limit) })
-	mux.HandleFunc("POST /api/v1/rollback", func(w http.ResponseWriter, r *http.Request) { rollBack(w, r, source, limit) })
-	mux.HandleFunc("POST /api/v1/hold", func(w http.ResponseWriter, r *http.Request) { hold(w, r, source, limit) })
-	mux.Handle("GET /{$}", newPages(source, time.Now, views))
+	to := newIntake()
+	mux.HandleFunc("POST /api/v1/sync", func(w http.ResponseWriter, r *http.Request) { trigger(w, r, source, to) })
+	mux.HandleFunc("POST /api/v1/activate", func(w http.ResponseWriter, r *http.Request) { activate(w, r, source, to) })
+	mux.HandleFunc("POST /api/v1/rollback", func(w http.ResponseWriter, r *http.Request) { rollBack(w, r, source, to) })
+	mux.HandleFunc("POST /api/v1/hold", func(w http.ResponseWriter, r *http.Request) { hold(w, r, source, to) })
+	mux.Handle("GET /{$}", newPages(source, to, time.Now, views))
 	mux.Handle("GET /assets/style.css", asset("style.css", "text/css; charset=utf-8"))
 	mux.Handle("GET /assets/live.js", asset("live.js", "text/javascript; charset=utf-8"))
 	mux.Handle("GET /assets/icon.svg", icon(busy))

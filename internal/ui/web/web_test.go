@@ -476,10 +476,10 @@ func TestThePageShowsWhatIsStagedAndWhatTheGateFound(t *testing.T) {
 		{Name: "three", State: report.StateQuarantined, Quarantined: &report.QuarantinedRevision{StagedRevision: staged, RefusedAt: since, Lines: []string{"no good"}}, Pin: "2026.03", Skips: []string{"2026.04"}, HoldUntil: &since},
 	}}}
 	w := httptest.NewRecorder()
-	Handler(s, prometheus.NewRegistry()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/?activated=one", nil))
+	Handler(s, prometheus.NewRegistry()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	body := w.Body.String()
 	for _, text := range []string{
-		"The activation of one was requested", `id="activate-one"`, `id="discard-two"`, "line 1: - &lt;a&gt; &#43; b", "no good", "2026.03, pinned by command", "2026.04", "Hold ends", "0 of 3 current, 2 quarantined, 1 staged",
+		`id="activate-one"`, `id="discard-two"`, "line 1: - &lt;a&gt; &#43; b", "no good", "2026.03, pinned by command", "2026.04", "Hold ends", "0 of 3 current, 2 quarantined, 1 staged",
 	} {
 		if !strings.Contains(body, text) {
 			t.Errorf("no %q in the page", text)
