@@ -59,6 +59,7 @@ func (u *upstream) serveMirror(rw http.ResponseWriter, r *http.Request) bool {
 	if kept, isKept := u.atCaches[name]; isKept && r.Header.Get("Cache-Control") == "" {
 		content = kept
 	}
+	sends := u.sends
 	u.mu.Unlock()
 	if !isBelow || !found {
 		return false
@@ -66,8 +67,8 @@ func (u *upstream) serveMirror(rw http.ResponseWriter, r *http.Request) bool {
 	rw.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(content)))
 	sent := &countedWriter{ResponseWriter: rw}
 	http.ServeContent(sent, r, "", time.Time{}, bytes.NewReader(content))
-	if u.sends != nil {
-		u.sends(name, sent.bytes)
+	if sends != nil {
+		sends(name, sent.bytes)
 	}
 	return true
 }
