@@ -139,7 +139,7 @@ func openError(path string, err error) error {
 
 // checkContent checks what a file has, unless it has no buckets yet.
 func (s *Store) checkContent() error {
-	if isNew, err := s.isNew(); isNew || err != nil {
+	if fresh, err := isNew(s); fresh || err != nil {
 		return err
 	}
 	return s.check()
@@ -147,18 +147,18 @@ func (s *Store) checkContent() error {
 
 // prepare creates the buckets of a new file.
 func (s *Store) prepare() error {
-	isNew, err := s.isNew()
+	fresh, err := isNew(s)
 	switch {
-	case err != nil || !isNew:
+	case err != nil || !fresh:
 		return err
 	case !s.db.IsReadOnly():
-		err = s.create()
+		err = create(s)
 	}
 	return cmp.Or(err, s.check())
 }
 
 // isNew is true for a file without buckets.
-func (s *Store) isNew() (isNew bool, err error) {
+func isNew(s *Store) (isNew bool, err error) {
 	err = s.read(func(tx *bbolt.Tx) error {
 		first, _ := tx.Cursor().First()
 		isNew = first == nil
@@ -167,7 +167,7 @@ func (s *Store) isNew() (isNew bool, err error) {
 	return isNew, err
 }
 
-func (s *Store) create() error {
+func create(s *Store) error {
 	return s.update(func(tx *bbolt.Tx) error {
 		for _, name := range requiredBuckets() {
 			if _, err := tx.CreateBucket(name); err != nil {

@@ -28,7 +28,7 @@ type Patches interface {
 // patched is what this process brought of patches. Nobody needs them, so that they come after
 // the generation whose contents they make, and their failure fails no publication.
 type patched struct {
-	mu    sync.Mutex // one call of patch has it
+	mu    sync.Mutex // one call of bring has it
 	lists map[string]list
 }
 
@@ -38,22 +38,22 @@ type list struct {
 	at  time.Time // when it and its patches were brought
 }
 
-// patch brings the patches for what the bucket shows, and their lists. One call works at a time,
+// bring brings the patches for what the bucket shows, and their lists. One call works at a time,
 // and the others leave it to that one.
-func (p *Publisher) patch(ctx context.Context) {
-	if p.cfg.Patches == nil || !p.patched.mu.TryLock() {
+func (b *patched) bring(ctx context.Context, p *Publisher) {
+	if p.cfg.Patches == nil || !b.mu.TryLock() {
 		return
 	}
-	defer p.patched.mu.Unlock()
+	defer b.mu.Unlock()
 	job, end := objectstore.Within(ctx, "publishing patches", limitsOfPublication)
 	defer end()
-	err := p.bringPatches(job)
+	err := b.bringAll(job, p)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, election.ErrLost) {
 		p.cfg.Log.Warn().Ctx(ctx).Err(err).Msg("publishing patches failed; followers take whole files until the next attempt")
 	}
 }
 
-func (p *Publisher) bringPatches(ctx context.Context) error {
+func (b *patched) bringAll(ctx context.Context, p *Publisher) error {
 	at, err := p.readCurrent(ctx)
 	if err != nil {
 		return err
@@ -65,16 +65,16 @@ func (p *Publisher) bringPatches(ctx context.Context) error {
 			continue
 		}
 		name := bucket.PatchListName(m)
-		if lists[name], err = p.bringList(ctx, name, r); err != nil {
+		if lists[name], err = b.bringList(ctx, p, name, r); err != nil {
 			return err
 		}
 	}
-	p.patched.lists = lists
+	b.lists = lists
 	return nil
 }
 
 // bringList brings the patches for a revision, and then their list.
-func (p *Publisher) bringList(ctx context.Context, name string, r mirror.Record) (list, error) {
+func (b *patched) bringList(ctx context.Context, p *Publisher, name string, r mirror.Record) (list, error) {
 	sizes := make(map[manifest.ObjectID]int64, len(r.Files))
 	for _, f := range r.Files {
 		sizes[f.Object] = f.Size
@@ -82,7 +82,7 @@ func (p *Publisher) bringList(ctx context.Context, name string, r mirror.Record)
 	patches := bucket.NewPatchList(p.cfg.Patches.List(r), func(id manifest.ObjectID) int64 { return sizes[id] })
 	text := patches.Text()
 	now := list{sha256.Sum256(text), time.Now()}
-	before, isKnown := p.patched.lists[name]
+	before, isKnown := b.lists[name]
 	if isKnown && before.sum == now.sum && now.at.Sub(before.at) < p.cfg.Recheck {
 		return before, nil
 	}

@@ -197,7 +197,7 @@ func (p *Publisher) Upload(ctx context.Context, req Request) (report.Upload, err
 		return done, err
 	}
 	if !req.DryRun {
-		p.patch(ctx)
+		p.patched.bring(ctx, p)
 	}
 	return p.tidy(ctx, req, done)
 }
