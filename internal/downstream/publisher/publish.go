@@ -1,6 +1,7 @@
 package publisher
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"syncd/internal/downstream/objectstore"
 	"syncd/internal/downstream/publisher/election"
 	"syncd/internal/downstream/publisher/identity"
+	"syncd/internal/downstream/publisher/turns"
 	"syncd/internal/downstream/trust"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/destruction"
@@ -86,7 +88,7 @@ type Publisher struct {
 	election *election.Election // nil without
 	server   objectstore.Server
 
-	queue       queue
+	queue       turns.Queue[Request]
 	collecting  chan struct{} // has a value while a collection runs
 	collectedAt atomic.Int64  // when the last collection of this process began that ended well, in Unix nanoseconds; 0 for none
 	collectAt   atomic.Int64  // when the next collection begins without news, in Unix seconds; 0 for not
@@ -181,6 +183,11 @@ type Request struct {
 	mend *verification // found what is to be uploaded again
 }
 
+// And is a request for both.
+func (r Request) And(other Request) Request {
+	return Request{Collect: r.Collect || other.Collect, Check: r.Check || other.Check, Force: r.Force || other.Force, mend: cmp.Or(r.mend, other.mend)}
+}
+
 // maxRounds bounds the attempts against publishers that are faster.
 const maxRounds = 20
 
@@ -188,9 +195,11 @@ const maxRounds = 20
 // lease does nothing and reports standby. A call that a newer one makes needless, because
 // the bucket is slow, reports pending.
 func (p *Publisher) Upload(ctx context.Context, req Request) (report.Upload, error) {
-	publish := p.queue.do
+	publish := p.queue.Do
 	if req.DryRun { // it changes nothing, so it needs no turn
-		publish = func(ctx context.Context, req Request, work work) (report.Upload, error) { return work(ctx, req) }
+		publish = func(ctx context.Context, req Request, work turns.Work[Request]) (report.Upload, error) {
+			return work(ctx, req)
+		}
 	}
 	done, err := publish(ctx, req, p.attempt)
 	if err != nil || done.Result == report.Standby || done.Result == report.UploadPending {

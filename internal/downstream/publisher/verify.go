@@ -126,7 +126,7 @@ func (v *verification) run(ctx context.Context) (done report.Upload, err error) 
 	if !v.req.Repair || len(v.found) == 0 {
 		return done, nil
 	}
-	return v.queue.do(ctx, Request{Check: true, mend: v}, v.attempt)
+	return v.queue.Do(ctx, Request{Check: true, mend: v}, v.attempt)
 }
 
 // look finds what is missing or damaged.

@@ -1,7 +1,6 @@
-package publisher
+package turns
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -9,19 +8,28 @@ import (
 	"syncd/internal/report"
 )
 
-// queue lets one publication run and one wait, however slow the server is: the one that
+// Request is what a call asks for. The zero value asks for a plain publication.
+type Request[R any] interface {
+	comparable
+	And(R) R // a request for both
+}
+
+// Work does a publication.
+type Work[R any] = func(context.Context, R) (report.Upload, error)
+
+// Queue lets one publication run and one wait, however slow the server is: the one that
 // waits publishes what is served when its turn comes, also for all calls before it. The
 // newest call does the work; a call in whose place it waits ends, or takes its outcome if
 // it has asked for more than a plain publication.
-type queue struct {
+type Queue[R Request[R]] struct {
 	mu   sync.Mutex // guards what follows
 	busy bool
-	next *publication // nil for none
+	next *publication[R] // nil for none
 }
 
 // publication is the work of one turn.
-type publication struct {
-	req   Request       // of all calls that it stands for; guarded by queue.mu until begin
+type publication[R any] struct {
+	req   R             // of all calls that it stands for; guarded by queue.mu until begin
 	newer chan struct{} // closed when another call does it; guarded by queue.mu
 	begin chan struct{} // closed when its turn has come
 	ended chan struct{} // closed once it has an outcome
@@ -30,14 +38,11 @@ type publication struct {
 	err  error
 }
 
-// work does a publication.
-type work = func(context.Context, Request) (report.Upload, error)
-
 // errAbandoned is the outcome of a publication whose call was cancelled.
 var errAbandoned = errors.New("its call was cancelled")
 
-// do calls work in its turn, or lets a newer call do it.
-func (q *queue) do(ctx context.Context, req Request, work work) (report.Upload, error) {
+// Do calls work in its turn, or lets a newer call do it.
+func (q *Queue[R]) Do(ctx context.Context, req R, work Work[R]) (report.Upload, error) {
 	for {
 		p, newer := q.join(req)
 		select {
@@ -48,7 +53,7 @@ func (q *queue) do(ctx context.Context, req Request, work work) (report.Upload, 
 		if q.isMine(p, newer) {
 			return q.run(ctx, p, work)
 		}
-		if req == (Request{}) {
+		if req == *new(R) {
 			return report.Upload{Result: report.UploadPending}, nil
 		}
 		select {
@@ -63,16 +68,16 @@ func (q *queue) do(ctx context.Context, req Request, work work) (report.Upload, 
 }
 
 // join lets the call do the publication that waits, or a new one.
-func (q *queue) join(req Request) (p *publication, newer chan struct{}) {
+func (q *Queue[R]) join(req R) (p *publication[R], newer chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	newer = make(chan struct{})
 	if q.next != nil {
 		close(q.next.newer)
-		q.next.newer, q.next.req = newer, q.next.req.and(req)
+		q.next.newer, q.next.req = newer, q.next.req.And(req)
 		return q.next, newer
 	}
-	p = &publication{req: req, newer: newer, begin: make(chan struct{}), ended: make(chan struct{})}
+	p = &publication[R]{req: req, newer: newer, begin: make(chan struct{}), ended: make(chan struct{})}
 	if q.busy {
 		q.next = p
 	} else {
@@ -83,7 +88,7 @@ func (q *queue) join(req Request) (p *publication, newer chan struct{}) {
 }
 
 // isMine is true if no newer call does the publication. No other call joins it any more.
-func (q *queue) isMine(p *publication, newer chan struct{}) bool {
+func (q *Queue[R]) isMine(p *publication[R], newer chan struct{}) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if p.newer != newer {
@@ -96,7 +101,7 @@ func (q *queue) isMine(p *publication, newer chan struct{}) bool {
 }
 
 // run does a publication, unless it was cancelled, and passes the turn on.
-func (q *queue) run(ctx context.Context, p *publication, work work) (done report.Upload, err error) {
+func (q *Queue[R]) run(ctx context.Context, p *publication[R], work Work[R]) (done report.Upload, err error) {
 	if err = context.Cause(ctx); err == nil {
 		done, err = work(ctx, p.req)
 	}
@@ -116,9 +121,4 @@ func (q *queue) run(ctx context.Context, p *publication, work work) (done report
 		q.next = nil
 	}
 	return done, err
-}
-
-// and is a request for both.
-func (r Request) and(other Request) Request {
-	return Request{Collect: r.Collect || other.Collect, Check: r.Check || other.Check, Force: r.Force || other.Force, mend: cmp.Or(r.mend, other.mend)}
 }
