@@ -1,12 +1,9 @@
 package syncer
 
 import (
-	"errors"
-
 	"syncd/internal/disk/space"
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
-	"syncd/internal/syncer/download"
 )
 
 // Of a long list of small files, only a sample is asked for its sizes. The others are assumed
@@ -73,6 +70,3 @@ func (w wave) sizesOf(p *planned) (sizes *manifest.Table[int64], total int64) {
 	}
 	return sizes, total
 }
-
-// isUnforeseen is true if a download ended because its file is larger than was assumed.
-func isUnforeseen(err error) bool { return errors.Is(err, download.ErrUnforeseen) }

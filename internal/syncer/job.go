@@ -16,6 +16,7 @@ import (
 	"syncd/internal/mirror/staging"
 	"syncd/internal/report"
 	"syncd/internal/store"
+	"syncd/internal/syncer/download"
 	"syncd/internal/syncer/source"
 )
 
@@ -196,7 +197,7 @@ func (j *job) mayReopen() bool {
 	if j.life.end == nil {
 		return false
 	}
-	return isUnforeseen(j.life.end.err) || refusal.ReasonOf(j.life.end.err) == refusal.HashMismatch && j.life.mismatch == nil
+	return errors.Is(j.life.end.err, download.ErrUnforeseen) || refusal.ReasonOf(j.life.end.err) == refusal.HashMismatch && j.life.mismatch == nil
 }
 
 // reopen opens a job again that mayReopen, and returns why it had ended. Downloads for its
@@ -205,7 +206,7 @@ func (j *job) reopen() (cause error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	l := &j.life
-	if cause = l.end.err; !isUnforeseen(cause) {
+	if cause = l.end.err; !errors.Is(cause, download.ErrUnforeseen) {
 		l.mismatch = cause
 	}
 	l.end, l.gated, l.fetch.over = nil, false, true

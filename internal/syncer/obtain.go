@@ -239,7 +239,7 @@ func (w wave) obtainReplaced(ctx context.Context, j *job) {
 	}
 	w.session.Flush() // the new plan can use what has arrived
 	before, cause := j.plan(), j.reopen()
-	if isUnforeseen(cause) {
+	if errors.Is(cause, download.ErrUnforeseen) {
 		found := before.listed
 		found.mixed = true
 		_, err := asking{w.run, j}.plan(ctx, &found)

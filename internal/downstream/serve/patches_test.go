@@ -32,7 +32,7 @@ func TestPatches(t *testing.T) {
 	must(t, h.engine.Configure(h.cfg))
 	var ids []manifest.ObjectID
 	for _, release := range []string{"2026.09", "2026.10"} {
-		e.SetManifest("data", release, emulator.File{Name: "a.dat", Content: emulator.Text(release)}, emulator.File{Name: "b.dat", Content: emulator.Text("same")})
+		e.SetManifest("data", release, emulator.File{Name: "a.dat", Content: emulator.Text(strings.Repeat(release, 100))}, emulator.File{Name: "b.dat", Content: emulator.Text("same")})
 		h.sync()
 		for f := range h.engine.Followers.Catalog().Snapshot().Revisions("data")[0].Files() {
 			if f.Reference().Name() == "a.dat" {
@@ -85,7 +85,7 @@ func TestPatches(t *testing.T) {
 // Clients that read a list of patches slowly do not each hold a text of their own.
 func TestTheClientsOfAListOfPatchesShareItsText(t *testing.T) {
 	e := startProvider(t)
-	e.SetManifest("data", "2026.10", emulator.File{Name: "a.dat", Content: emulator.Text("a")}, emulator.File{Name: "b.dat", Content: emulator.Text("b")})
+	e.SetManifest("data", "2026.10", emulator.File{Name: "a.dat", Content: emulator.Text(strings.Repeat("a", 100))}, emulator.File{Name: "b.dat", Content: emulator.Text("b")})
 	h := startHost(t, e, entry("data"))
 	h.sync()
 	var ids []manifest.ObjectID
