@@ -40,7 +40,11 @@ func (at state) isWaiting() bool {
 func (p *Publisher) distrust(at *state) {
 	s := p.cfg.Signer
 	isOfHost := at.generation.Count == bucket.CountHost // somebody put it there
-	if s == nil || !isOfHost && len(s.SignersOf(at.Statement, at.Generation, at.SHA256)) > 0 {
+	if s == nil {
+		return
+	}
+	if !isOfHost && len(s.SignersOf(at.Statement, at.Generation, at.SHA256)) > 0 {
+		at.Epoch = at.generation.Epoch // that of current.json is not signed
 		return
 	}
 	if !p.identity.Wrote(at.SHA256) {

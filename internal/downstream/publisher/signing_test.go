@@ -439,6 +439,24 @@ func TestAnEpochFarAheadIsNotSigned(t *testing.T) {
 	w.wantBelieved(t, w.server, 1, "a b")
 }
 
+// The epoch in current.json is not signed: whoever can write the bucket raises it.
+func TestAnEpochThatNobodySignedStopsNoPublisher(t *testing.T) {
+	server, k, h, other := start(t), newKeys(t, 1, "a", "b"), newHost(t), newHost(t)
+	p := newPublisher(t, server.Endpoint, h, k.signsWith(t, 0, time.Hour))
+	h.serve("addr", "2026.10", map[string]string{"a": "1"})
+	mustPublish(t, p, Request{})
+	other.serve("addr", "2026.11", map[string]string{"a": "2"})
+	mustPublish(t, newPublisher(t, server.Endpoint, other, k.signsWith(t, 1, time.Hour)), Request{})
+	c := look(t, server).current
+	c.Epoch = 7
+	server.Put("mirror/"+bucket.CurrentName, c.Text())
+	h.serve("addr", "2026.12", map[string]string{"a": "3"})
+	if done := mustPublish(t, p, Request{}); done.Result != report.Uploaded || done.Superseded || done.Epoch != 0 {
+		t.Errorf("%+v", done)
+	}
+	k.wantBelieved(t, server, 3, "a")
+}
+
 func TestAVerificationLooksAtTrustTexts(t *testing.T) {
 	server, k, h := start(t), newKeys(t, 1, "a", "lost", "b"), newHost(t)
 	h.serve("addr", "2026.10", map[string]string{"a": "1"})
