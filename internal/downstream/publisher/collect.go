@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -351,15 +352,15 @@ func (c *collection) removeOld(ctx context.Context, name string) (size int64, re
 // abortUploads ends old uploads in parts, which take space that no list of objects shows, and
 // those of destroyed objects.
 func (c *collection) abortUploads(ctx context.Context) (count int, err error) {
-	old, err := c.store.Uploads(ctx, bucket.Objects)
-	if err != nil {
-		return 0, err
+	var found []objectstore.Upload
+	for _, folder := range []string{bucket.Objects, bucket.Patches} {
+		of, err := c.store.Uploads(ctx, folder)
+		if err != nil {
+			return 0, err
+		}
+		found = append(found, slices.DeleteFunc(of, func(u objectstore.Upload) bool { return !strings.HasPrefix(u.Name, folder) })...)
 	}
-	ofPatches, err := c.store.Uploads(ctx, bucket.Patches)
-	if err != nil {
-		return 0, err
-	}
-	for _, u := range append(old, ofPatches...) {
+	for _, u := range found {
 		_, isObject := bucket.ParseObjectName(u.Name)
 		_, _, isPatch := bucket.ParsePatchName(u.Name)
 		if !isObject && !isPatch || !c.isOld(u.Began) && (c.names(u.Name) || !c.isDestroyed(u.Name, u.Began)) {

@@ -54,7 +54,7 @@ func (f *front) take() (questions, downloads []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, path := range f.asked {
-		if strings.HasPrefix(path, "/Download/") || strings.HasPrefix(path, "/-/mirror/objects/") {
+		if strings.HasPrefix(path, "/Download/") || strings.HasPrefix(path, "/-/mirror/objects/") || strings.HasPrefix(path, "/-/mirror/packs/") {
 			downloads = append(downloads, path)
 		} else {
 			questions = append(questions, path)
@@ -71,8 +71,8 @@ func sixty(name string, month int) (files []emulator.File) {
 	return files
 }
 
-// A follower polls all its manifests with one request, and a new release of 60 files costs
-// three more beside the downloads.
+// A follower polls all its manifests with one request, and a new release of 60 small
+// files costs three more and a pack.
 func TestAFollowerReadsTheMirrorOfItsUpstream(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t, []string{"m", "n"})
@@ -85,7 +85,7 @@ func TestAFollowerReadsTheMirrorOfItsUpstream(t *testing.T) {
 	daemon := f.SyncedDaemon()
 	e2e.Same(f, "files", u.Published("m"), f.Published("m"))
 	questions, downloads := between.take()
-	e2e.Same(f, "downloads", 120, len(downloads))
+	e2e.Same(f, "packs", 2, len(downloads))
 	if len(questions) != 6 || slices.ContainsFunc(downloads, func(path string) bool { return strings.HasPrefix(path, "/Download/") }) {
 		t.Errorf("the first poll asked for %v", questions)
 	}
@@ -106,7 +106,7 @@ func TestAFollowerReadsTheMirrorOfItsUpstream(t *testing.T) {
 	onDemand(daemon)
 	e2e.Same(f, "files", u.Published("m"), f.Published("m"))
 	questions, downloads = between.take()
-	if len(questions) != 3 || len(downloads) != 60 {
+	if len(questions) != 3 || len(downloads) != 1 {
 		t.Errorf("a new release: %d downloads, and %v", len(downloads), questions)
 	}
 
