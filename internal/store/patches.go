@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -47,7 +48,7 @@ func (p Patches) SetUseless(sizes map[Pair]int64) error {
 			return err
 		}
 		for pair, size := range sizes {
-			key := append(pair.Old[:], pair.New[:]...)
+			key := slices.Concat(pair.Old[:], pair.New[:])
 			if size < 0 {
 				err = bucket.Delete(key)
 			} else {
