@@ -2,7 +2,6 @@ package pack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -63,74 +62,4 @@ func read(id manifest.ObjectID, content []byte, open func(manifest.ObjectID) (*o
 		return nil, fmt.Errorf("content %s is shorter than its %d bytes: %w", id, len(content), err)
 	}
 	return content, nil
-}
-
-// ErrInvalid says that a text is not the pack that was asked for.
-var ErrInvalid = errors.New("not the pack")
-
-// Memory of a reader beside the contents, in bytes: the window of what a Writer makes.
-const maxWindow = 8 << 20
-
-var decompressors = sync.Pool{New: func() any {
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-	if err != nil {
-		panic(err) // only for options that do not exist
-	}
-	return decoder
-}}
-
-// Read returns the contents of a pack, one after the other, in memory of its size. They are not
-// proven. The error is ErrInvalid for a text that has fewer bytes or more, or is no zstd, and
-// that of from.
-func Read(from io.Reader, p bucket.Pack) ([]byte, error) {
-	decoder := decompressors.Get().(*zstd.Decoder)
-	defer func() {
-		_ = decoder.Reset(nil) // lets from go
-		decompressors.Put(decoder)
-	}()
-	failed := &failure{from: from}
-	if err := decoder.Reset(failed); err != nil {
-		return nil, err
-	}
-	contents := make([]byte, p.Size())
-	_, err := io.ReadFull(decoder, contents)
-	if err == nil {
-		err = end(decoder)
-	}
-	switch {
-	case failed.err != nil:
-		return nil, failed.err
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	return contents, nil
-}
-
-// end requires that nothing follows.
-func end(from io.Reader) error {
-	n, err := from.Read(make([]byte, 1))
-	for n == 0 && err == nil {
-		n, err = from.Read(make([]byte, 1))
-	}
-	if n > 0 {
-		return errors.New("it has more bytes than its contents")
-	}
-	if !errors.Is(err, io.EOF) {
-		return err
-	}
-	return nil
-}
-
-// failure keeps the error that a source failed with.
-type failure struct {
-	from io.Reader
-	err  error
-}
-
-func (f *failure) Read(b []byte) (int, error) {
-	n, err := f.from.Read(b)
-	if err != nil && !errors.Is(err, io.EOF) {
-		f.err = err
-	}
-	return n, err
 }
