@@ -9,6 +9,9 @@ import (
 // ChangerOf is nobody: access lists say who can change a file.
 func ChangerOf(string, fs.FileInfo) config.Changer { return config.Changer{} }
 
+// Anybody is nobody else: access lists say who may read a file.
+func Anybody() config.Changer { return config.Changer{} }
+
 // CheckPrograms is nil: gates and hooks run on Linux only.
 func CheckPrograms(*config.Config) error { return nil }
 
