@@ -113,8 +113,15 @@ func openChecked(dir *fsops.Dir, name string, timeout time.Duration, readOnly bo
 	if err != nil {
 		return nil, err
 	}
+	if initialMap > 0 {
+		db.AllocSize = growth
+	}
 	return &Store{db: db}, nil
 }
+
+// growth is by how many bytes the file grows at least. bbolt would take 16 MiB, because the
+// mapping is large.
+const growth = 64 << 10
 
 // openRegular opens a regular file and follows no symlink. Opening a FIFO would block.
 func openRegular(dir *fsops.Dir, name string, flag int, perm os.FileMode) (*os.File, error) {

@@ -74,3 +74,15 @@ func TestCreatedSurvivesReopening(t *testing.T) {
 		t.Errorf("of an earlier version: %v, %v", earlier, err)
 	}
 }
+
+// The mapping is large, and the file is not: backups and searches read all of it.
+func TestANewStateFileIsSmall(t *testing.T) {
+	path := newPath(t)
+	s := mustOpen(t, path)
+	if err := s.SetScrub(Scrub{}); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() > 256<<10 {
+		t.Errorf("%d bytes: %v", info.Size(), err)
+	}
+}
