@@ -134,6 +134,24 @@ func (r *Receiver) Wants(want ...string) {
 	}
 }
 
+// WantsAfterEnds waits for these events where processes ended meanwhile: one whose answer was not
+// noted by then comes again with its ID.
+func (r *Receiver) WantsAfterEnds(want ...string) {
+	r.Host.Helper()
+	r.Host.Eventually(fmt.Sprintf("the events %q", want), func() bool {
+		r.mu.Lock()
+		seen := map[string]bool{}
+		r.Received = slices.DeleteFunc(r.Received, func(e received) bool {
+			again := seen[e.ID]
+			seen[e.ID] = true
+			return again
+		})
+		r.mu.Unlock()
+		return len(r.Events()) >= len(want)
+	})
+	r.Wants(want...)
+}
+
 // HookText configures the receiver as a hook for the named events.
 func HookText(r *Receiver, on string) string {
 	return fmt.Sprintf("hooks:\n  - {name: ops, on: [%s], webhook: %q, secret_file: hook_secret}\n", on, r.url())

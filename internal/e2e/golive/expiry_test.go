@@ -75,7 +75,7 @@ func TestADaemonWithdrawsExpiredDataUntilTheNextRelease(t *testing.T) {
 	if s := agedStatus(h); s.State != "in_sync" || s.Expired || h.ServedContent("m") != "new" {
 		t.Errorf("status %+v", s)
 	}
-	r.Wants("activated "+old, "expired "+old, "refused "+old, "activated "+old, "activated "+monthsAgo(0))
+	r.WantsAfterEnds("activated "+old, "expired "+old, "refused "+old, "activated "+old, "activated "+monthsAgo(0))
 }
 
 // A clock of this machine that is a month ahead looks like a provider whose Date is a month
