@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -22,11 +23,15 @@ import (
 	"syncd/internal/emulator"
 )
 
+// errTooSmall says that a file is too small to see the process that makes its patch at work.
+var errTooSmall = errors.New("the patch was made before a sync beside its maker ended")
+
 // maxBeside is how many pairs of syncs run while a patch is made.
 const maxBeside = 10
 
 // measureMaker lets a daemon make the patch of a pair of files, and syncs another mirror
-// meanwhile: in turn while the maker works, and while it is stopped.
+// meanwhile: in turn while the maker works, and while it is stopped. The error is
+// errTooSmall where the maker ended before that.
 func measureMaker(ctx context.Context, b bench, pair filePair) (figures []table.Figure, err error) {
 	e, err := provider.Emulate(ctx, b.work, nil)
 	if err != nil {
@@ -58,14 +63,15 @@ func measureMaker(ctx context.Context, b bench, pair filePair) (figures []table.
 		return nil, err
 	}
 	m := maker{daemon: d.Process.PID()}
-	if err := measure.WaitFor(ctx, "a process that makes patches", func() (bool, error) { return m.find(), nil }); err != nil {
+	folder, size := filepath.Join(d.Dir, "data", "patches"), int64(0)
+	err = measure.WaitFor(ctx, "a process that makes patches", func() (bool, error) { return m.find() || sizeOfPatch(folder) > 0, nil })
+	if err != nil {
 		return nil, err
 	}
 	slower, err := m.slows(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	folder, size := filepath.Join(d.Dir, "data", "patches"), int64(0)
 	err = measure.WaitFor(ctx, "a patch", func() (bool, error) {
 		m.look()
 		size = sizeOfPatch(folder)
@@ -140,6 +146,9 @@ func (m *maker) look() bool {
 // slows is the median of the times of a sync beside the process against those while it is
 // stopped.
 func (m *maker) slows(ctx context.Context, b bench) (float64, error) {
+	if m.pid == 0 {
+		return 0, errTooSmall
+	}
 	p, err := provider.Start(ctx, b.work, provider.Repeat(16, b.smaller(16*provider.MiB)), link.Link{})
 	if err != nil {
 		return 0, err
@@ -164,7 +173,7 @@ func (m *maker) slows(ctx context.Context, b bench) (float64, error) {
 			break
 		}
 		if took[0] == 0 || took[1] == 0 {
-			return 0, fmt.Errorf("the patch was made before a sync beside it ended")
+			return 0, errTooSmall
 		}
 		log.Printf("patches: a sync took %.2f s beside the maker, %.2f s without it", took[0].Seconds(), took[1].Seconds())
 		ratios = append(ratios, took[0].Seconds()/took[1].Seconds())
