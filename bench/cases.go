@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"syncd/bench/internal/contender"
 	"syncd/bench/internal/measure"
 	"syncd/bench/internal/provider"
@@ -107,6 +109,16 @@ func (b bench) syncd() contender.Contender {
 
 // smaller divides a size or a count by shrink, down to 1 at least.
 func (b bench) smaller(n int64) int64 { return max(1, n/b.shrink) }
+
+// fitting is at most a size, and at most a twelfth of the free room: a case that patches a
+// file keeps up to eight copies of it, and a daemon leaves room free beside its patches.
+func (b bench) fitting(n int64) int64 {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(b.work, &fs); err != nil {
+		return b.smaller(n) // the case fails by itself when there is no room
+	}
+	return b.smaller(min(n, int64(fs.Bavail)*fs.Bsize/12))
+}
 
 // smallerAll divides all sizes by shrink, and their number, down to about eight of them.
 func (b bench) smallerAll(sizes []int64) (smaller []int64) {

@@ -22,7 +22,7 @@ import (
 // measurePatched measures followers that get a large file, of which little changed, as a
 // patch. One of them is killed halfway.
 func measurePatched(ctx context.Context, b bench) (text string, err error) {
-	pair, err := writePair(b.work, b.smaller(10*provider.GiB), false)
+	pair, err := writePair(b.work, b.fitting(10*provider.GiB), false)
 	if err != nil {
 		return "", err
 	}

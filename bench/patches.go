@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -60,7 +61,7 @@ func measurePatches(ctx context.Context, b bench) (string, error) {
 		return "", err
 	}
 	figures = append(figures, table.Row("16 MiB of random bytes: more than the file, percent", 100*(s.patch/s.whole-1), "%.2f", 0.1))
-	size := b.smaller(10 * provider.GiB)
+	size := b.fitting(10 * provider.GiB)
 	pair, err := writePair(b.work, size, false)
 	if err != nil {
 		return "", err
@@ -117,13 +118,11 @@ func phonePatches(ctx context.Context) (figures []table.Figure, err error) {
 	for _, step := range [][2]string{{"13", "14"}, {"14", "15"}, {"15", "16"}} {
 		var sides [2][]byte
 		for i, version := range step {
-			var b bytes.Buffer
-			w := tar.NewWriter(&b)
-			err := w.AddFS(os.DirFS(filepath.Join(citiesOfTests, "phone-1.13."+version)))
-			if err = errors.Join(err, w.Close()); err != nil {
+			side, err := archive(os.DirFS(filepath.Join(citiesOfTests, "phone-1.13."+version)))
+			if err != nil {
 				return nil, fmt.Errorf("%w: libphonenumber-js: run .ci/parts: %w", errNoTool, err)
 			}
-			sides[i] = b.Bytes()
+			sides[i] = side
 		}
 		s, err := sizesOf(ctx, sides[0], sides[1])
 		if err != nil {
@@ -135,6 +134,27 @@ func phonePatches(ctx context.Context) (figures []table.Figure, err error) {
 			table.Row(what+"patch", 100*s.patch/s.whole, "%.2f", 0.15))
 	}
 	return figures, nil
+}
+
+// archive is a tar of the files of a folder, without the times of their installation.
+func archive(folder fs.FS) ([]byte, error) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(folder, name)
+		if err != nil {
+			return err
+		}
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))}); err != nil {
+			return err
+		}
+		_, err = w.Write(content)
+		return err
+	})
+	return b.Bytes(), errors.Join(err, w.Close())
 }
 
 // sizes are the bytes of a content in each form.
