@@ -96,8 +96,17 @@ func (c *connection) Close() error {
 
 // ReadFrom lets net/http send files by sendfile, which a wrapper without it prevents.
 func (c *connection) ReadFrom(src io.Reader) (n int64, err error) {
-	if to, ok := c.Conn.(io.ReaderFrom); ok {
-		n, err = to.ReadFrom(src)
+	to, isTCP := c.Conn.(*net.TCPConn)
+	if part, isPart := src.(*io.LimitedReader); isTCP && isPart {
+		n, err = sendCached(to, part)
+		if err != nil || part.N <= 0 {
+			return n, c.giveUp(err)
+		}
+	}
+	if isTCP {
+		var rest int64
+		rest, err = to.ReadFrom(src)
+		n += rest
 	} else {
 		n, err = io.Copy(struct{ io.Writer }{c.Conn}, src)
 	}
