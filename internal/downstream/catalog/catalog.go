@@ -120,7 +120,7 @@ func (c *Catalog) rebuildLocked() {
 	live := map[string]past{}
 	for _, name := range current.Names() {
 		live[name] = past{c.cfg.Live(name), c.cfg.Left(name)}
-		r := c.revisionOf(current.Records[name], live[name], before, b)
+		r := c.revisionOf(current.Records[name], live[name], before)
 		b.add(r, true)
 		delete(c.leaving, r.Key()) // it came back
 	}
@@ -145,7 +145,7 @@ func (c *Catalog) rebuildLocked() {
 // earlier returns a revision that is no longer served; nil if it is to be left out.
 func (c *Catalog) earlier(name, id string, live past, before *Snapshot, b *builder) *Revision {
 	if known := before.byKey[Key(name, id)]; known != nil && known.described { // else more may be known by now
-		return known.with(live.firstLive(id, known.PublishedAt), live.left[id])
+		return b.earlier(known.with(live.firstLive(id, known.PublishedAt), live.left[id]))
 	}
 	record, err := c.cfg.Records.Revision(name, id)
 	if err != nil {
@@ -156,17 +156,18 @@ func (c *Catalog) earlier(name, id string, live past, before *Snapshot, b *build
 		c.cfg.Warn("followers cannot take revision "+id+" of "+name+": the catalog is full", nil)
 		return nil
 	}
-	return c.revisionOf(record, live, before, b)
+	return b.earlier(c.revisionOf(record, live, before))
 }
 
 // maxFiles bounds the memory of a snapshot. What is served is always in it.
 const maxFiles = 1_000_000
 
-// revisionOf makes a revision of a record. One that is known already stays the same.
-func (c *Catalog) revisionOf(record mirror.Record, live past, before *Snapshot, b *builder) *Revision {
+// revisionOf makes a revision of a record, with the record's files. One that has these already
+// stays the same.
+func (c *Catalog) revisionOf(record mirror.Record, live past, before *Snapshot) *Revision {
 	at, left := live.firstLive(record.ID(), record.PublishedAt), live.left[record.ID()]
 	known := before.byKey[Key(record.Manifest, record.ID())]
-	if known != nil && known.described == record.Described {
+	if known != nil && known.described == record.Described && known.of != nil && known.of == first(record.Files) {
 		next := known.with(at, left)
 		if !next.PublishedAt.Equal(record.PublishedAt) {
 			next = next.clone()
@@ -174,13 +175,19 @@ func (c *Catalog) revisionOf(record mirror.Record, live past, before *Snapshot, 
 		}
 		return next
 	}
-	r := &Revision{
+	return &Revision{
 		Manifest: record.Manifest, Release: record.Release, ID: record.ID(), Description: record.Description,
 		LiveAt: at, PublishedAt: record.PublishedAt, aliases: record.Aliases, isChosen: record.Chosen, isLeft: left, described: record.Described,
-		ask: c.asks.get(Key(record.Manifest, record.ID())),
+		ask: c.asks.get(Key(record.Manifest, record.ID())), files: filesOf(record), of: first(record.Files),
 	}
-	r.files = b.filesOf(record)
-	return r
+}
+
+// first names the memory of a record's files.
+func first(files []mirror.File) *mirror.File {
+	if len(files) == 0 {
+		return nil
+	}
+	return &files[0]
 }
 
 // past is what is known of the revisions of a manifest that were served.

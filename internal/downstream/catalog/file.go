@@ -5,44 +5,33 @@ import (
 	"strconv"
 
 	"syncd/internal/manifest"
+	"syncd/internal/mirror"
 )
-
-// file is one content under one reference. The revisions that have it share it.
-type file struct {
-	ref      manifest.Reference // as the provider spelled it
-	size     int64
-	object   manifest.ObjectID
-	expected manifest.Digest
-	slash    bool
-	meta     *manifest.Metadata // nil if nothing is known
-	exact    uint64             // hash of the reference
-	series   uint64             // hash of the reference without release and tag
-}
 
 // File is a file of a revision.
 type File struct {
 	Revision *Revision
-	file     *file
+	file     *mirror.File // of a served record, or a copy; revisions share it
 }
 
 // Reference is the file's reference, as the provider spelled it.
-func (f File) Reference() manifest.Reference { return f.file.ref }
+func (f File) Reference() manifest.Reference { return f.file.Reference }
 
 // Size is the size in bytes.
-func (f File) Size() int64 { return f.file.size }
+func (f File) Size() int64 { return f.file.Size }
 
 // Object is the SHA-256 of the content.
-func (f File) Object() manifest.ObjectID { return f.file.object }
+func (f File) Object() manifest.ObjectID { return f.file.Object }
 
 // Slash is true if the provider's link has a slash before its query.
-func (f File) Slash() bool { return f.file.slash }
+func (f File) Slash() bool { return f.file.Slash }
 
 // Digest returns a digest of the content; false if the provider never gave it.
 func (f File) Digest(algorithm manifest.Algorithm) (manifest.Digest, bool) {
 	if algorithm == manifest.SHA256 {
-		return f.file.object.Digest(), true
+		return f.file.Object.Digest(), true
 	}
-	for _, digest := range []manifest.Digest{f.file.expected, f.details().MD5, f.details().SHA1} {
+	for _, digest := range []manifest.Digest{f.file.Expected, f.details().MD5, f.details().SHA1} {
 		if digest.Algorithm == algorithm {
 			return digest, true
 		}
@@ -51,10 +40,10 @@ func (f File) Digest(algorithm manifest.Algorithm) (manifest.Digest, bool) {
 }
 
 func (f File) details() manifest.Metadata {
-	if f.file.meta == nil {
+	if f.file.Metadata == nil {
 		return manifest.Metadata{}
 	}
-	return *f.file.meta
+	return *f.file.Metadata
 }
 
 // Metadata returns what Metadata says about the file, in the order of the wire.
@@ -64,14 +53,14 @@ func (f File) Metadata() []manifest.Member {
 	members = append(members,
 		manifest.Member{Name: "FileName", Value: ref.Name},
 		manifest.Member{Name: "Release", Value: string(ref.Release)},
-		manifest.Member{Name: "FileSize", Value: strconv.FormatInt(f.file.size, 10)})
+		manifest.Member{Name: "FileSize", Value: strconv.FormatInt(f.file.Size, 10)})
 	for _, algorithm := range []manifest.Algorithm{manifest.MD5, manifest.SHA1} {
 		if digest, known := f.Digest(algorithm); known {
 			members = append(members, manifest.Member{Name: algorithm.String(), Value: digest.Hex()})
 		}
 	}
-	members = append(members, manifest.Member{Name: "SHA256", Value: hex.EncodeToString(f.file.object[:])})
-	if f.file.meta == nil {
+	members = append(members, manifest.Member{Name: "SHA256", Value: hex.EncodeToString(f.file.Object[:])})
+	if f.file.Metadata == nil {
 		return append(members, segmentsOf(ref)...)
 	}
 	return append(members, details.Members...)

@@ -20,7 +20,7 @@ type index struct {
 
 // entry is a file and the revisions that have it.
 type entry struct {
-	file                  *file
+	file                  *mirror.File
 	in                    *set
 	nextExact, nextSeries int32 // -1 at the end of a chain
 }
@@ -59,26 +59,28 @@ func (b *builder) add(r *Revision, isServed bool) {
 		b.nServed++
 	}
 	for _, f := range r.files {
-		if e := b.find(f); e != nil {
+		ref := f.Reference.Parts()
+		exact, series := exactHash(ref), seriesHash(ref)
+		if e := b.find(f, exact); e != nil {
 			e.in = e.in.with(r)
 			continue
 		}
 		e := entry{file: f, in: b.none.with(r), nextExact: -1, nextSeries: -1}
 		at := int32(len(b.entries)) //nolint:gosec // at most maxFiles and what is served
-		if first, found := b.exact[f.exact]; found {
+		if first, found := b.exact[exact]; found {
 			e.nextExact = first
 		}
-		if first, found := b.series[f.series]; found {
+		if first, found := b.series[series]; found {
 			e.nextSeries = first
 		}
 		b.entries = append(b.entries, e)
-		b.exact[f.exact], b.series[f.series] = at, at
+		b.exact[exact], b.series[series] = at, at
 	}
 }
 
 // find returns the entry of the same file.
-func (b *builder) find(f *file) *entry {
-	for i, e := range b.chain(b.exact, f.exact, nextExact) {
+func (b *builder) find(f *mirror.File, exact uint64) *entry {
+	for i, e := range b.chain(b.exact, exact, nextExact) {
 		if e.file == f || sameFile(e.file, f) {
 			return &b.entries[i]
 		}
@@ -86,8 +88,12 @@ func (b *builder) find(f *file) *entry {
 	return nil
 }
 
-func sameFile(a, b *file) bool {
-	return a.ref == b.ref && a.object == b.object && a.size == b.size && a.meta == b.meta && a.slash == b.slash
+func sameFile(a, b *mirror.File) bool {
+	return a.Reference == b.Reference && a.Object == b.Object && a.Size == b.Size && a.Slash == b.Slash && sameMetadata(a.Metadata, b.Metadata)
+}
+
+func sameMetadata(a, b *manifest.Metadata) bool {
+	return a == b || a != nil && b != nil && a.MD5 == b.MD5 && a.SHA1 == b.SHA1 && slices.Equal(a.Members, b.Members)
 }
 
 func nextExact(e *entry) int32  { return e.nextExact }
@@ -107,22 +113,49 @@ func (x *index) chain(heads map[uint64]int32, hash uint64, next func(*entry) int
 	}
 }
 
-// filesOf makes the files of a record. They share memory with files of other revisions.
-func (b *builder) filesOf(record mirror.Record) []*file {
-	files := make([]*file, 0, len(record.Files))
-	positions := make(map[*file]int32, len(record.Files))
-	for _, f := range record.Files {
-		if f.Reference == "" {
-			continue // no request can name it
+// filesOf returns the files of a record that requests can name, in the provider's order. They
+// are in the memory of the record.
+func filesOf(record mirror.Record) []*mirror.File {
+	files := make([]*mirror.File, 0, len(record.Files))
+	for i := range record.Files {
+		if record.Files[i].Reference != "" {
+			files = append(files, &record.Files[i])
 		}
-		made := &file{ref: f.Reference, size: f.Size, object: f.Object, expected: f.Expected, slash: f.Slash, meta: f.Metadata, exact: exactHash(f.Reference.Parts()), series: seriesHash(f.Reference.Parts())}
-		if known := b.find(made); known != nil {
-			made = known.file
-		}
-		files, positions[made] = append(files, made), f.Position
 	}
-	slices.SortStableFunc(files, func(a, b *file) int { return cmp.Compare(positions[a], positions[b]) })
+	slices.SortStableFunc(files, func(a, b *mirror.File) int { return cmp.Compare(a.Position, b.Position) })
 	return files
+}
+
+// earlier returns a revision that is no longer served. It shares the files of the served ones, and
+// has copies of the others: one file would keep the whole record of its revision in memory.
+func (b *builder) earlier(r *Revision) *Revision {
+	next := r
+	for i, f := range r.files {
+		own := b.shared(f)
+		if own == f {
+			continue
+		}
+		if next == r {
+			next = r.clone()
+			next.of, next.files = nil, slices.Clone(r.files)
+		}
+		next.files[i] = own
+	}
+	return next
+}
+
+// shared returns the same file of a revision that was added before, and otherwise a copy that
+// belongs to no record. A copy has no path, because no request names it.
+func (b *builder) shared(f *mirror.File) *mirror.File {
+	if e := b.find(f, exactHash(f.Reference.Parts())); e != nil {
+		return e.file
+	}
+	if f.Path == "" {
+		return f
+	}
+	own := *f
+	own.Path = ""
+	return &own
 }
 
 // seed keeps followers from choosing names with equal hashes.

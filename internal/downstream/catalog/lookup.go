@@ -17,7 +17,7 @@ func (s *Snapshot) FileReleases(ref manifest.Reference, sees Sees) []manifest.Re
 	asked := ref.Parts()
 	for _, e := range s.chain(s.series, seriesHash(asked), nextSeries) {
 		if r := s.best(e, s.inLists(sees)); r != nil {
-			if own := e.file.ref.Parts(); isSameSeries(own, asked) && own.Release.IsMonth() {
+			if own := e.file.Reference.Parts(); isSameSeries(own, asked) && own.Release.IsMonth() {
 				months[own.Release] = true
 			}
 		}
@@ -74,7 +74,7 @@ func (s *Snapshot) exactly(ref manifest.Parts, sees Sees) (found File, ok bool) 
 			r, rank = s.best(e, nil), hidden
 		}
 		f := File{r, e.file}
-		own := e.file.ref.Parts()
+		own := e.file.Reference.Parts()
 		if !isSameSeries(own, ref) || !strings.EqualFold(string(own.Release), string(ref.Release)) || !strings.EqualFold(own.Tag, ref.Tag) {
 			continue
 		}
@@ -91,9 +91,9 @@ func (s *Snapshot) exactly(ref manifest.Parts, sees Sees) (found File, ok bool) 
 
 // Differs is true for a file that lists show with other bytes, too: to other rings.
 func (s *Snapshot) Differs(f File) bool {
-	own := f.file.ref.Parts()
-	for _, e := range s.chain(s.exact, f.file.exact, nextExact) {
-		isSame := e.file.object == f.file.object || !strings.EqualFold(e.file.ref.Parts().Tag, own.Tag) || !isSameSeries(e.file.ref.Parts(), own)
+	own := f.file.Reference.Parts()
+	for _, e := range s.chain(s.exact, exactHash(own), nextExact) {
+		isSame := e.file.Object == f.file.Object || !strings.EqualFold(e.file.Reference.Parts().Tag, own.Tag) || !isSameSeries(e.file.Reference.Parts(), own)
 		if !isSame && slices.ContainsFunc(e.in.revisions, func(r *Revision) bool { return s.listed[r] }) {
 			return true
 		}
@@ -111,7 +111,7 @@ func (s *Snapshot) resolve(ref manifest.Parts, sees Sees) (found File, ok bool) 
 		if r == nil {
 			continue
 		}
-		own := e.file.ref.Parts()
+		own := e.file.Reference.Parts()
 		if isSameSeries(own, ref) && strings.EqualFold(own.Tag, ref.Tag) && own.Release.IsMonth() && own.Release > month && own.Release >= begin(alias) {
 			month = own.Release
 		}
@@ -140,11 +140,11 @@ func begin(alias manifest.Release) manifest.Release {
 func (s *Snapshot) Object(id manifest.ObjectID, fits func(*Revision) bool) (File, bool) {
 	s.sorting.Do(s.sortObjects)
 	at, _ := slices.BinarySearchFunc(s.objects, id, func(i int32, id manifest.ObjectID) int {
-		return bytes.Compare(s.entries[i].file.object[:], id[:])
+		return bytes.Compare(s.entries[i].file.Object[:], id[:])
 	})
 	for _, i := range s.objects[at:] {
 		e := &s.entries[i]
-		if e.file.object != id {
+		if e.file.Object != id {
 			break
 		}
 		if r := s.best(e, fits); r != nil {
@@ -162,7 +162,7 @@ func (s *Snapshot) sortObjects() {
 		s.objects[i] = int32(i) //nolint:gosec // at most maxFiles and what is served
 	}
 	slices.SortFunc(s.objects, func(a, b int32) int {
-		return bytes.Compare(s.entries[a].file.object[:], s.entries[b].file.object[:])
+		return bytes.Compare(s.entries[a].file.Object[:], s.entries[b].file.Object[:])
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"syncd/internal/downstream/rings"
 	"syncd/internal/manifest"
+	"syncd/internal/mirror"
 )
 
 // Revision is one revision of a manifest. Its fields do not change.
@@ -23,7 +24,8 @@ type Revision struct {
 	isChosen  bool               // single files, and no manifest of the provider
 	isLeft    bool               // the operator went back from it
 	described bool
-	files     []*file // in the provider's order
+	files     []*mirror.File // in the provider's order
+	of        *mirror.File   // the first file of the served record that has the files, nil for an earlier revision
 	ask       *ask
 }
 

@@ -3,6 +3,8 @@ package catalog
 import (
 	"slices"
 	"strings"
+
+	"syncd/internal/mirror"
 )
 
 // findShared finds the files of which revisions of several manifests have different bytes. A
@@ -23,11 +25,11 @@ func (s *Snapshot) findShared() {
 }
 
 // isElsewhere is true for a file that lists of another manifest have with other bytes.
-func (s *Snapshot) isElsewhere(f *file, manifestName string) bool {
-	own := f.ref.Parts()
-	for _, e := range s.chain(s.exact, f.exact, nextExact) {
-		other := e.file.ref.Parts()
-		if e.file.object == f.object || !isSameSeries(own, other) || !strings.EqualFold(own.Tag, other.Tag) {
+func (s *Snapshot) isElsewhere(f *mirror.File, manifestName string) bool {
+	own := f.Reference.Parts()
+	for _, e := range s.chain(s.exact, exactHash(own), nextExact) {
+		other := e.file.Reference.Parts()
+		if e.file.Object == f.Object || !isSameSeries(own, other) || !strings.EqualFold(own.Tag, other.Tag) {
 			continue
 		}
 		if slices.ContainsFunc(e.in.revisions, func(r *Revision) bool { return s.listed[r] && r.Manifest != manifestName }) {
@@ -41,7 +43,7 @@ func (s *Snapshot) isElsewhere(f *file, manifestName string) bool {
 // the follower would make a revision that was live nowhere.
 func (s *Snapshot) Mixed(r *Revision, sees Sees) (instead File, found bool) {
 	for _, f := range s.shared[r] {
-		if got, ok := s.exactly(f.ref.Parts(), sees); ok && got.Object() != f.object {
+		if got, ok := s.exactly(f.Reference.Parts(), sees); ok && got.Object() != f.Object {
 			return got, true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"syncd/internal/manifest"
+	"syncd/internal/mirror"
 )
 
 // The errors of look-ups.
@@ -31,7 +32,7 @@ type Snapshot struct {
 	served    map[*Revision]bool
 	rank      map[*Revision]int // a lower one goes first
 	listed    map[*Revision]bool
-	shared    map[*Revision][]*file // those with other bytes in another manifest
+	shared    map[*Revision][]*mirror.File // those with other bytes in another manifest
 
 	sorting sync.Once
 	objects []int32 // the entries by their contents; see sortObjects
@@ -49,7 +50,7 @@ func (b *builder) snapshot() *Snapshot {
 	s := &Snapshot{
 		index: b.index, manifests: map[string]*shelf{}, byKey: map[string]*Revision{},
 		served: map[*Revision]bool{}, rank: map[*Revision]int{}, listed: map[*Revision]bool{},
-		shared: map[*Revision][]*file{},
+		shared: map[*Revision][]*mirror.File{},
 	}
 	served, earlier := b.all[:b.nServed], b.all[b.nServed:]
 	for _, group := range [][]*Revision{served, earlier} {
