@@ -32,7 +32,8 @@ type Upload struct {
 
 	Signed *Signed `json:"signed,omitempty"` // nil without signatures
 
-	Served int `json:"-"` // the generation of this host that the bucket shows; 0 if it does not
+	Began  int64 `json:"-"` // of the generation, see package bucket
+	Served int   `json:"-"` // the generation of this host that the bucket shows; 0 if it does not
 }
 
 // Signed says whose keys signed a generation.

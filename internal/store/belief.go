@@ -14,12 +14,15 @@ type Belief struct {
 	Root   string `json:"root"`  // fingerprint of the first version of the trust; a belief of another root does not count
 	Chain  string `json:"chain"` // the versions of the trust that were found so far
 
-	Generation int       `json:"generation"` // of the statement; 0 before the first
-	Issued     time.Time `json:"issued,omitzero"`
-	Expires    time.Time `json:"expires,omitzero"`
-	Count      string    `json:"count,omitempty"`   // of the generation; "" in states of before
-	Signers    []string  `json:"signers,omitempty"` // names of the keys that count
-	Trust      int       `json:"trust"`             // version that they are of
+	Generation int               `json:"generation"` // of the statement; 0 before the first
+	Issued     time.Time         `json:"issued,omitzero"`
+	Expires    time.Time         `json:"expires,omitzero"`
+	Count      string            `json:"count,omitempty"`    // of the generation; "" in states of before
+	Began      int64             `json:"began,omitempty"`    // of the generation
+	Published  time.Time         `json:"published,omitzero"` // of the generation; zero in states of before
+	Content    manifest.ObjectID `json:"content,omitzero"`   // digest of what the generation shows
+	Signers    []string          `json:"signers,omitempty"`  // names of the keys that count
+	Trust      int               `json:"trust"`              // version that they are of
 
 	Rings map[string]Believed `json:"rings,omitempty"` // the newest generation of each ring that was seen, by count and ring
 }

@@ -42,6 +42,7 @@ type Manifest struct {
 	Generation int    `json:"generation,omitempty"`  // of a bucket, the last one that was followed
 	Epoch      int64  `json:"epoch,omitempty"`       // of that generation
 	Count      string `json:"count,omitempty"`       // of that generation
+	Began      int64  `json:"began,omitempty"`       // of the bucket
 	EpochTaken int64  `json:"epoch_taken,omitempty"` // the last one of which something was served
 
 	Ring      string    `json:"ring,omitempty"`      // whose generation it is, "" for that of all

@@ -24,6 +24,7 @@ type Upload struct {
 	CollectionError        string    `json:"collection_error,omitempty"`
 
 	Epoch      int64     `json:"epoch,omitempty"`     // of the generation
+	Began      int64     `json:"began,omitempty"`     // of the generation
 	Publisher  string    `json:"publisher,omitempty"` // that wrote it
 	WrittenAt  time.Time `json:"written_at,omitzero"`
 	Superseded bool      `json:"superseded,omitempty"` // it is another publisher's, and not what is served here

@@ -441,3 +441,35 @@ func TestOrdersHoldForABucket(t *testing.T) {
 	w.expect(w.demand(), "data", report.Unchanged)
 	w.serves("data", october())
 }
+
+// A bucket that was emptied and filled by a publisher without memory counts from 1 again.
+// Followers need no order for that. They go back neither to an older release, nor to the
+// bucket of before.
+func TestFollowerAcceptsARebuiltBucket(t *testing.T) {
+	w := follow(t, "data")
+	in := func(began int64, epoch int64, generation int, release buckettest.Release) {
+		g := bucket.Generation{Number: generation, Epoch: epoch, Began: began, Publisher: "test", Version: "test"}
+		buckettest.Write(g, func(name string, content []byte) { w.store.Put(prefix+name, content) }, release)
+	}
+	refused := func() {
+		t.Helper()
+		result := w.poll()
+		w.expect(result, "data", report.Refused)
+		equal(t, "reason", only(t, result, "data").Reason, string(refusal.Downgrade))
+		w.pass(w.cfg.Recheck)
+	}
+	in(0, 2, 50, of("2026.10", october()))
+	w.expect(w.poll(), "data", report.Updated)
+	in(1000, 0, 1, of("2026.10", october()))
+	w.expect(w.poll(), "data", report.Unchanged)
+	in(1000, 0, 2, of("2026.09", september()))
+	refused()
+	in(0, 2, 51, of("2026.11", september()))
+	refused()
+	w.serves("data", october())
+	in(1000, 1, 3, of("2026.09", september())) // its operator forced it
+	w.expect(w.demand(), "data", report.Updated)
+	w.serves("data", september())
+	in(2000, 0, 1, of("2026.12", october()))
+	w.expect(w.poll(), "data", report.Updated)
+}

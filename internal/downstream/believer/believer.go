@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"sync"
 	"time"
 
@@ -54,14 +53,14 @@ func (c Count) of(says string) Count {
 	return c
 }
 
-// key is where the belief has a ring of the count.
-func (c Count) key(ring string) string { return string(c) + ring }
-
-// has is true for a key of the count.
-func (c Count) has(key string) bool { return strings.HasPrefix(key, string(Bucket)) == (c == Bucket) }
-
 // Believer judges the texts of one upstream. Safe for concurrent use.
 type Believer struct {
+	*known
+	next judged // guarded by mu
+}
+
+// known is what a host believes, whichever upstream said it.
+type known struct {
 	memory Memory
 	now    func() time.Time
 
@@ -69,7 +68,7 @@ type Believer struct {
 	chain  trust.Chain
 	belief store.Belief
 	broken error // the trust file and what was found before do not fit together; nil if they do
-	next   judged
+	views  int   // upstreams that are judged by it
 }
 
 // judged is a statement that was believed, and whose generation is still to be read.
@@ -81,7 +80,7 @@ type judged struct {
 // New returns a believer that begins with the versions of a trust file. What memory knows
 // of the same root counts, too. nil keeps nothing beyond the process.
 func New(file trust.Chain, memory Memory, now func() time.Time) (*Believer, error) {
-	b := &Believer{memory: memory, now: now, chain: file}
+	b := &Believer{known: &known{memory: memory, now: now, chain: file, views: 1}}
 	root := file.Root().Fingerprint()
 	b.belief = store.Belief{Origin: file.Root().Origin, Root: root, Chain: string(file.Bytes())}
 	if memory == nil {
@@ -108,6 +107,18 @@ func FromFile(path string, memory Memory) (*Believer, error) {
 		return nil, err
 	}
 	return New(chain, memory, time.Now)
+}
+
+// Beside returns a believer of another upstream that offers the same. Both share what they
+// know, so that nothing goes back when a host changes from one to the other. nil for nil.
+func (b *Believer) Beside() *Believer {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.views++
+	return &Believer{known: b.known}
 }
 
 // recall joins the chain of the trust file and the one that was found before: the longer
@@ -189,7 +200,7 @@ func (b *Believer) checkOriginLocked(c bucket.Current) error {
 // before, and the time.
 func (b *Believer) judgeLocked(count Count, c bucket.Current) error {
 	s := b.next.statement
-	if err := b.checkOrderLocked(count.of(c.Count), s.Generation); err != nil {
+	if err := b.checkOrderLocked(line{count.of(c.Count), c.Began}, s.Generation); err != nil {
 		return err
 	}
 	if s.Generation != c.Generation || s.SHA256 != c.SHA256 {
@@ -198,16 +209,16 @@ func (b *Believer) judgeLocked(count Count, c bucket.Current) error {
 	return checkExpiry(s.Expires, b.now())
 }
 
-// checkOrderLocked refuses a number below those of all rings of the count that were seen.
-func (b *Believer) checkOrderLocked(count Count, number int) error {
+// checkOrderLocked refuses a number below those of all rings of the line that were seen.
+func (b *Believer) checkOrderLocked(of line, number int) error {
 	least := 0
 	for key, known := range b.belief.Rings {
-		if count.has(key) && (least == 0 || known.Number < least) {
+		if of.has(key) && (least == 0 || known.Number < least) {
 			least = known.Number
 		}
 	}
 	if number < least {
-		return behind(count, number, least)
+		return behind(of.count, number, least)
 	}
 	return nil
 }
@@ -240,7 +251,11 @@ func (b *Believer) Fresh() error {
 	if newest := b.chain.Newest(); newest.HasExpired(b.now()) {
 		return refusal.New(refusal.BadTrust, "the trust text of %s (version %d) has expired at %s", newest.Origin, newest.Version, newest.Expires.Format(time.RFC3339))
 	}
-	return checkExpiry(b.belief.Expires, b.now())
+	expires := b.belief.Expires
+	if own := b.next.statement.Expires; b.views > 1 && !own.IsZero() {
+		expires = own // another upstream may go on signing
+	}
+	return checkExpiry(expires, b.now())
 }
 
 // Generation judges the text that Current let pass: its SHA-256 is the one in the
@@ -256,10 +271,17 @@ func (b *Believer) Generation(count Count, g bucket.Generation) error {
 	s := b.next.statement
 	carrier := count
 	count = count.of(g.Count) // that of current.json is not signed
-	if err := cmp.Or(b.checkCountLocked(carrier, count, g), b.checkOrderLocked(count, s.Generation)); err != nil {
+	of := line{count, g.Began}
+	if err := b.checkOrderLocked(of, s.Generation); err != nil {
 		return err
 	}
-	switch known, found := b.belief.Rings[count.key(g.Ring)]; {
+	if err := cmp.Or(b.checkCountLocked(carrier, count, g), b.checkLinesLocked(of, g)); err != nil {
+		if b.isRecognisedLocked(of, g) {
+			return nil
+		}
+		return err
+	}
+	switch known, found := b.belief.Rings[of.key(g.Ring)]; {
 	case found && s.Generation < known.Number:
 		return behind(count, s.Generation, known.Number)
 	case found && s.Generation == known.Number && s.SHA256 != known.SHA256:
@@ -272,8 +294,10 @@ func (b *Believer) Generation(count Count, g bucket.Generation) error {
 	if next.Rings == nil {
 		next.Rings = map[string]store.Believed{}
 	}
-	next.Rings[count.key(g.Ring)] = store.Believed{Number: s.Generation, SHA256: s.SHA256}
+	next.Rings[of.key(g.Ring)] = store.Believed{Number: s.Generation, SHA256: s.SHA256}
 	next.Generation, next.Issued, next.Expires, next.Signers, next.Count = s.Generation, s.Issued, s.Expires, b.next.signers, count.name()
+	forget(next.Rings, of)
+	next.Began, next.Published, next.Content = g.Began, g.PublishedAt, contentOf(g)
 	return b.keepLocked(next)
 }
 

@@ -17,6 +17,7 @@ type Current struct {
 	SHA256      manifest.ObjectID `json:"sha256"`          // of the generation's text
 	Fence       int64             `json:"fence"`           // of the writer's lease; 0 without election
 	Epoch       int64             `json:"epoch,omitempty"` // of the generation
+	Began       int64             `json:"began,omitempty"` // of the generation
 	Count       string            `json:"count,omitempty"` // of the generation; not signed
 	Publisher   string            `json:"publisher"`       // the host that wrote this text
 	PublishedAt time.Time         `json:"published_at"`
@@ -79,6 +80,16 @@ func checkEpoch(epoch int64) error {
 	return nil
 }
 
+// maxBegan is in the year 36812.
+const maxBegan = 1 << 40
+
+func checkBegan(began int64) error {
+	if began < 0 || began > maxBegan {
+		return fmt.Errorf("it began at %d", began)
+	}
+	return nil
+}
+
 // checkTime refuses a time whose year has no form in JSON once it is told in UTC.
 func checkTime(what string, at time.Time) error {
 	if year := at.UTC().Year(); year < 0 || year > 9999 {
@@ -104,7 +115,7 @@ func (c Current) check() error {
 	case c.Trust != (TrustText{}) && (c.Trust.Version < 1 || c.Trust.SHA256.IsZero()):
 		err = fmt.Errorf("version %d of a trust text", c.Trust.Version)
 	default:
-		err = cmp.Or(checkEpoch(c.Epoch), checkLine("publisher", c.Publisher), checkTime("published_at", c.PublishedAt))
+		err = cmp.Or(checkEpoch(c.Epoch), checkBegan(c.Began), checkLine("publisher", c.Publisher), checkTime("published_at", c.PublishedAt))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", CurrentName, err)

@@ -17,13 +17,17 @@ import (
 //
 // Within an epoch, numbers grow. A publisher whose operator takes the bucket back begins the
 // next epoch: followers accept it although its data may be older, and refuse those before
-// from then on. Generations of earlier versions have epoch 0.
+// from then on. Generations of earlier versions have epoch 0. Epochs and numbers are those of
+// a bucket that was begun at one time: a publisher that begins an empty one, and remembers
+// nothing of it, counts from 1 again. Followers of the bucket before accept that, but no older
+// release for it.
 type Generation struct {
 	Form        int        `json:"syncd_bucket"`
 	Number      int        `json:"generation"`
 	Previous    int        `json:"previous"` // that current.json named before; 0 for none
 	Fence       int64      `json:"fence"`
 	Epoch       int64      `json:"epoch,omitempty"`
+	Began       int64      `json:"began,omitempty"` // when the bucket was empty, in Unix seconds; 0 if that is not known
 	Ring        string     `json:"ring,omitempty"`  // of serve, whose followers see it; "" for all
 	Count       string     `json:"count,omitempty"` // CountBucket or CountHost; "" of earlier publishers
 	Publisher   string     `json:"publisher"`
@@ -146,7 +150,7 @@ func (g Generation) check(number int) error {
 	if g.Count != "" && g.Count != CountBucket && g.Count != CountHost {
 		return fmt.Errorf("unknown count %.40q", g.Count)
 	}
-	if err := cmp.Or(checkEpoch(g.Epoch), checkLine("publisher", g.Publisher), checkLine("version", g.Version), checkLine("ring", g.Ring), checkTime("published_at", g.PublishedAt)); err != nil {
+	if err := cmp.Or(checkEpoch(g.Epoch), checkBegan(g.Began), checkLine("publisher", g.Publisher), checkLine("version", g.Version), checkLine("ring", g.Ring), checkTime("published_at", g.PublishedAt)); err != nil {
 		return err
 	}
 	last := ""

@@ -126,7 +126,7 @@ func TestANewLeaderPutsItsNumberIntoCurrentJSON(t *testing.T) {
 		t.Errorf("%+v", c.current)
 	}
 	late := newPublisher(t, server.Endpoint, a, nil) // writes without asking anybody
-	if err := late.writeCurrent(inJob(t), before, before.id(), 0); err == nil {
+	if err := late.writeCurrent(inJob(t), before, before.id(), bucket.Generation{}); err == nil {
 		t.Error("the earlier leader's write was done")
 	}
 }

@@ -53,13 +53,6 @@ type Config struct {
 	Patches Patches       // nil for none
 }
 
-// Past is what this host did and saw at a place before.
-type Past struct {
-	Epoch      int64 // of the newest generation that this host wrote or accepted
-	Generation int   // its number
-	Wrote      bool  // this host published there once
-}
-
 // Mirror is what is published. Its methods are safe for concurrent use.
 type Mirror interface {
 	Dir() string
@@ -341,7 +334,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	}
 	p.distrust(&at)
 	p.statement = at.Statement
-	done := report.Upload{Result: report.UploadUnchanged, Generation: at.Generation, Epoch: at.epoch(), Publisher: at.generation.Publisher, PublishedAt: at.generation.PublishedAt}
+	done := report.Upload{Result: report.UploadUnchanged, Generation: at.Generation, Epoch: at.epoch(), Began: at.began(), Publisher: at.generation.Publisher, PublishedAt: at.generation.PublishedAt}
 	next, err := p.compose(served, at, req.Force)
 	if err != nil {
 		return report.Upload{}, err
@@ -364,7 +357,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	if !req.Force && at.shows(next) {
 		isTrustDue := p.cfg.Signer != nil && p.trustText() != at.shown.Trust
 		if at.Generation != 0 && (at.Fence != p.fenceFor(at) || p.cfg.isDue(at.Statement, at.id()) || isTrustDue) && !req.DryRun {
-			err = p.writeCurrent(ctx, at, at.id(), at.epoch())
+			err = p.writeCurrent(ctx, at, at.id(), bucket.Generation{Epoch: at.epoch(), Began: at.began()})
 		}
 		if err == nil && !req.DryRun {
 			done = p.confirm(served, at.id(), done)
@@ -387,7 +380,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	if req.mend != nil {
 		req.mend.published()
 	}
-	done.Generation, done.Epoch, done.Publisher, done.PublishedAt = g.Number, g.Epoch, g.Publisher, g.PublishedAt
+	done.Generation, done.Epoch, done.Began, done.Publisher, done.PublishedAt = g.Number, g.Epoch, g.Began, g.Publisher, g.PublishedAt
 	done = p.confirm(served, written, done)
 	p.cfg.Log.Info().Ctx(ctx).Int("generation", done.Generation).Int("objects", done.Objects).Int64("bytes", done.Bytes).Msg("published to the bucket")
 	return done, nil
@@ -398,7 +391,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 // of the other one gives it, if it would show the same: nobody else could end the wait.
 func (p *Publisher) isTaken(at state, n next) bool {
 	past := p.past.Load()
-	isOther := p.election == nil && past.Wrote && at.epoch() > past.Epoch && !p.identity.Wrote(at.SHA256)
+	isOther := p.election == nil && past.Wrote && at.epoch() > past.epochIn(at.began()) && !p.identity.Wrote(at.SHA256)
 	signsToo := p.cfg.Signer != nil && p.cfg.Signer.Chain().Newest().Threshold > 1
 	return isOther && !(signsToo && at.shows(n))
 }
@@ -418,7 +411,7 @@ func (p *Publisher) confirm(served mirror.Generation, id generationID, done repo
 	p.wish, p.confirmed, p.stands, p.last = p.cfg.wishOf(served), time.Now(), id, done
 	p.last.Result, p.last.Objects, p.last.Bytes = report.UploadUnchanged, 0, 0
 	past := p.past.Load()
-	p.past.Store(&Past{max(past.Epoch, done.Epoch), done.Generation, past.Wrote || done.Result == report.Uploaded})
+	p.past.Store(past.after(done))
 	return done
 }
 

@@ -44,11 +44,11 @@ func (p *Publisher) distrust(at *state) {
 		return
 	}
 	if !isOfHost && len(s.SignersOf(at.Statement, at.Generation, at.SHA256)) > 0 {
-		at.Epoch = at.generation.Epoch // that of current.json is not signed
+		at.Epoch, at.Began = at.generation.Epoch, at.generation.Began // those of current.json are not signed
 		return
 	}
 	if !p.identity.Wrote(at.SHA256) {
-		at.generation, at.Epoch, at.isCut = bucket.Generation{}, 0, true
+		at.generation, at.Epoch, at.Began, at.isCut = bucket.Generation{}, 0, 0, true
 		if past := p.past.Load().Generation; past > 0 && at.Generation > past+maxGap {
 			at.Generation = past // such a number would end the counting
 		}
@@ -68,7 +68,8 @@ func (p *Publisher) waits(at state, n next) bool {
 		return false
 	}
 	past := p.past.Load()
-	return n.borrowed || past.Generation > 0 && at.Generation > past.Generation+maxGap || at.epoch() > past.Epoch+maxGap
+	return n.borrowed || past.Generation > 0 && at.Generation > past.Generation+maxGap || at.epoch() > past.epochIn(at.began())+maxGap ||
+		at.began() > time.Now().Add(trust.Skew).Unix()
 }
 
 // isWeak is true for another publisher's generation that too few keys have signed.
@@ -153,7 +154,7 @@ func (p *Publisher) sign(ctx context.Context, at state, current *bucket.Current)
 	}
 	if s.Missing(statement) > 0 && s.IsBelieved(at.shown.Statement, now) {
 		current.Next = bucket.Next{Generation: current.Generation, SHA256: current.SHA256, Statement: statement}
-		current.Generation, current.SHA256, current.Epoch, statement = at.shown.Generation, at.shown.SHA256, at.shown.Epoch, at.shown.Statement
+		current.Generation, current.SHA256, current.Epoch, current.Began, statement = at.shown.Generation, at.shown.SHA256, at.shown.Epoch, at.shown.Began, at.shown.Statement
 	}
 	current.Statement, current.Trust = statement, trustText
 	return nil

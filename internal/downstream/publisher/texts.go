@@ -50,6 +50,9 @@ func (s state) id() generationID { return generationID{s.Generation, s.SHA256} }
 // epoch is that of the next generation, unless it begins another one.
 func (s state) epoch() int64 { return max(s.Epoch, s.generation.Epoch) }
 
+// began is when the bucket began.
+func (s state) began() int64 { return max(s.Began, s.generation.Began) }
+
 // readCurrent reads current.json and its generation.
 func (p *Publisher) readCurrent(ctx context.Context) (state, error) {
 	text, found, err := p.store.text(ctx, bucket.CurrentName)
@@ -149,8 +152,9 @@ func (p *Publisher) writeGeneration(ctx context.Context, at state, n next, begin
 		p.forgetName()
 	}
 	past := p.past.Load()
+	began := p.beganOf(at)
 	g = bucket.Generation{
-		Previous: at.Generation, Fence: p.fenceFor(at), Epoch: max(at.epoch(), past.Epoch), Count: bucket.CountBucket, Publisher: p.identity.Name(),
+		Previous: at.Generation, Fence: p.fenceFor(at), Began: began, Epoch: max(at.epoch(), past.epochIn(began)), Count: bucket.CountBucket, Publisher: p.identity.Name(),
 		PublishedAt: time.Now().UTC().Truncate(time.Second), Version: p.cfg.Version, Manifests: n.manifests, Destruction: n.destruction,
 	}
 	if beginsEpoch {
@@ -182,7 +186,7 @@ func (p *Publisher) writeGeneration(ctx context.Context, at state, n next, begin
 		if err := p.identity.Remember(written.sum); err != nil {
 			p.cfg.Log.Warn().Ctx(ctx).Err(err).Msg("keeping what this host published failed; after the next start it counts as another publisher's")
 		}
-		return g, written, p.writeCurrent(ctx, at, written, g.Epoch)
+		return g, written, p.writeCurrent(ctx, at, written, g)
 	}
 	return g, written, fmt.Errorf("%d generations after %d are in the bucket and in no list of it: try again later", maxNumbers, first)
 }
@@ -228,13 +232,13 @@ func (s *storage) settle(ctx context.Context, name string, text []byte, err erro
 }
 
 // writeCurrent lets current.json name a generation, in the place of the one that was read.
-func (p *Publisher) writeCurrent(ctx context.Context, at state, to generationID, epoch int64) error {
+func (p *Publisher) writeCurrent(ctx context.Context, at state, to generationID, of bucket.Generation) error {
 	c := objectstore.Condition{ETag: at.etag}
 	if at.etag == "" {
 		c = objectstore.Condition{Absent: true}
 	}
 	current := bucket.Current{
-		Generation: to.number, SHA256: to.sum, Fence: p.fenceFor(at), Epoch: epoch, Count: bucket.CountBucket, Publisher: p.identity.Name(), PublishedAt: time.Now().UTC(),
+		Generation: to.number, SHA256: to.sum, Fence: p.fenceFor(at), Epoch: of.Epoch, Began: of.Began, Count: bucket.CountBucket, Publisher: p.identity.Name(), PublishedAt: time.Now().UTC(),
 	}
 	if err := p.sign(ctx, at, &current); err != nil {
 		return err

@@ -83,6 +83,9 @@ func after(known store.Upload, done report.Upload, at time.Time) store.Upload {
 			known.SignedOrigin, known.SignedBy, known.SignedUntil, known.SignaturesMissing, known.TrustVersion = s.Origin, strings.Join(s.By, ","), s.Expires.UTC(), s.Missing, s.Trust
 		}
 		if !done.Superseded || len(done.Kept) > 0 { // or else another publisher's epoch
+			if done.Began > known.Began {
+				known.Began, known.Epoch = done.Began, 0
+			}
 			known.Epoch = max(known.Epoch, done.Epoch)
 		}
 	}

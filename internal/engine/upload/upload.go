@@ -98,7 +98,7 @@ func (u *Uploader) Prepare(cfg *config.Config, signer *trust.Signer) (*Publisher
 		Place: place, Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: u.cfg.Served, Objects: u.cfg.Mirror.Objects, Observer: u.cfg.Metrics, Revision: u.cfg.Mirror.Records.Revision, Memory: u.cfg.Store, Keep: outcomes.keep, KeepCollection: outcomes.keepCollection, MustCollect: known.CollectionError != "", Log: u.cfg.Log,
 		Configured: func(name string) bool { return u.cfg.Config().Has(name) }, Order: u.cfg.Order, Version: u.cfg.Version, Recheck: cfg.RecheckInterval,
 		Signer: signer, Patches: u.cfg.Patches,
-		Past: publisher.Past{Epoch: known.Epoch, Generation: known.Generation, Wrote: !known.PublishedAt.IsZero()},
+		Past: publisher.Past{Began: known.Began, Epoch: known.Epoch, Generation: known.Generation, Wrote: !known.PublishedAt.IsZero()},
 	})
 	return &Publisher{p, settings, retries, signer}, err
 }

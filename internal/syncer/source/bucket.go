@@ -49,6 +49,7 @@ type offer struct {
 	generation int
 	ring       string
 	epoch      int64
+	began      int64
 	count      string
 	isOld      bool // the generation is older than one that was followed
 	isForced   bool // its publisher's operator took the bucket back since this host served something of it
@@ -96,7 +97,7 @@ func (k *bucketKind) release(ctx context.Context) (manifest.Release, error) {
 		return found, nil
 	}
 	k.offer.isKeptOut = k.goesBackInRing()
-	saved.Generation, saved.Epoch, saved.Count, saved.Ring = k.offer.generation, k.offer.epoch, k.offer.count, k.offer.ring
+	saved.Generation, saved.Epoch, saved.Began, saved.Count, saved.Ring = k.offer.generation, k.offer.epoch, k.offer.began, k.offer.count, k.offer.ring
 	if k.offer.isKeptOut {
 		k.answer.News = false
 		return k.Served.Release, nil
@@ -151,10 +152,13 @@ func (k *bucketKind) look(ctx context.Context) error {
 	if !found {
 		return fmt.Errorf("generation %d of the publisher %w %s: check the name, and what the publisher mirrors", generation.Number, errNotOffered, k.Target.Name)
 	}
-	k.offer = offer{Manifest: m, generation: generation.Number, ring: generation.Ring, epoch: generation.Epoch, count: generation.Count}
+	k.offer = offer{Manifest: m, generation: generation.Number, ring: generation.Ring, epoch: generation.Epoch, began: generation.Began, count: generation.Count}
 	if saved := &k.answer.Saved; !k.followed() || !k.isOfCount(generation) { // it followed something else
 		saved.EpochTaken = generation.Epoch
 	} else {
+		if generation.Began > saved.Began {
+			saved.EpochTaken = 0 // this host has seen no epoch of this bucket
+		}
 		k.offer.isOld, k.offer.isForced = k.isOlder(generation), generation.Epoch > saved.EpochTaken
 	}
 	return nil
@@ -173,7 +177,7 @@ func (k *bucketKind) noteOrder(g bucket.Generation) {
 func (k *bucketKind) isOlder(g bucket.Generation) bool {
 	saved := k.answer.Saved
 	isCounted := g.Ring == saved.Ring && k.isOfCount(g)
-	return k.followed() && isCounted && cmp.Or(cmp.Compare(g.Epoch, saved.Epoch), cmp.Compare(g.Number, saved.Generation)) < 0
+	return k.followed() && isCounted && cmp.Or(cmp.Compare(g.Began, saved.Began), cmp.Compare(g.Epoch, saved.Epoch), cmp.Compare(g.Number, saved.Generation)) < 0
 }
 
 // isOfCount is true for a generation whose number and epoch compare with those of the last one.
@@ -191,6 +195,9 @@ func (k *bucketKind) followed() bool {
 // bucket back from another publisher.
 func (k *bucketKind) checkDowngrade() error {
 	switch saved := k.answer.Saved; {
+	case k.offer.isOld && k.answer.News && k.offer.began < saved.Began:
+		return refusal.New(refusal.Downgrade, "generation %d is of a bucket before it was emptied, and one of after that was followed before; the store gives old data, or a publisher of an earlier version of syncd wrote it; `syncd sync --force %s` goes back",
+			k.offer.generation, k.Target.Name)
 	case k.offer.isOld && k.answer.News && k.offer.epoch < saved.Epoch:
 		return refusal.New(refusal.Downgrade, "generation %d is of epoch %d, which ended: epoch %d was followed before; the store gives old data, or a publisher of an earlier version of syncd wrote it; `syncd sync --force %s` goes back",
 			k.offer.generation, k.offer.epoch, saved.Epoch, k.Target.Name)
