@@ -71,7 +71,7 @@ func getFiles(ctx context.Context, a *cli.App, paths []string, o getOptions) err
 	err = get.Files(ctx, get.Config{
 		Provider: client, Algorithm: cfg.Source.Hash, Mirror: m, Folder: o.dir, Force: o.force,
 		Fetcher: fetcher.Config{
-			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: rate.NewBudget(cfg.Transfers.Bandwidth), MinRate: fetcher.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
+			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: rate.NewBudget(cfg.Transfers.Bandwidth), MinRate: transport.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
 		},
 	}, refs, func(f get.File) {
 		files = append(files, f)

@@ -160,12 +160,12 @@ func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error)
 		}
 		client.Believe(believes, believer.CountOf(cfg.Source.S3.IsSet()))
 		client.Keep(e.Followers.keptFor(cfg))
-		client.Patch(e.mirror.Objects.Open)
+		client.Patch(e.mirror.Objects.Open, transport.MinRate(cfg.Source.MinRate))
 		client.Remember(e.store, cfg.Source.URL.String())
 		return &connection{bucket: client, files: client, close: client.Close, denials: denials, believes: believes}, id, nil
 	}
 	client := follower.NewUpstream(carrier)
-	client.Mirror.Patch(e.mirror.Objects.Open)
+	client.Mirror.Patch(e.mirror.Objects.Open, transport.MinRate(cfg.Source.MinRate))
 	if settings.Report {
 		client.Mirror.Remember(e.store, cfg.Source.URL.String())
 	}
@@ -183,7 +183,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, from *connection, id config.Se
 		Provider: from.provider, Bucket: from.bucket, Directory: e.directory, Shared: e.shared,
 		Fetcher: fetcher.New(from.files, e.mirror.Objects.Partial(), fetcher.Config{
 			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: e.bandwidth,
-			MinRate: fetcher.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
+			MinRate: transport.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
 		}),
 		Built: e.options.Built, PublishAfter: cfg.Transfers.PublishAfter,
 		Guards:   source.Guards{MinKeepRatio: cfg.Guards.MinKeepRatio, MinBytesRatio: cfg.Guards.MinBytesRatio, MaxFileShrink: cfg.Guards.MaxFileShrink},

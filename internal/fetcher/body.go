@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"syncd/internal/clients/transport"
 	"syncd/internal/disk/directio"
 	"syncd/internal/host/rate"
 )
@@ -78,7 +79,7 @@ type bodyReader struct {
 	next      func() (*buffer, error) // waits for the next bytes of the body
 	received  func() int64            // as the response has it
 	bandwidth *rate.Budget
-	pace      pace
+	pace      transport.Pace
 	limited   time.Duration // spent waiting for the bandwidth limit
 	came      int           // bytes over the network, in the last read
 }
@@ -90,7 +91,7 @@ func (r *bodyReader) read(ctx context.Context) (*buffer, error) {
 	b, err := r.next()
 	arrived := time.Now()
 	n := len(b.data)
-	if slow := r.pace.add(n, arrived.Sub(asked)); err == nil {
+	if slow := r.pace.Add(n, arrived.Sub(asked)); err == nil {
 		err = slow
 	}
 	if r.came = n; r.received != nil {

@@ -82,7 +82,10 @@ func (c *connection) isRange() bool {
 // receive stores the bytes of the body that belong to the segment.
 func (c *connection) receive(ctx context.Context) error {
 	f, p := c.transfer.download.fetcher, c.transfer.partial
-	body := bodyReader{next: c.reader(), received: c.res.Received, bandwidth: f.bandwidth, pace: pace{least: f.minRate}}
+	body := bodyReader{next: c.reader(), received: c.res.Received, bandwidth: f.bandwidth}
+	if c.res.Received == nil { // whoever makes a body sees how fast the network brings it
+		body.pace = transport.Pace{Least: f.minRate, Endpoint: "Download"}
+	}
 	defer func() { c.limited = body.limited }()
 	for {
 		b, readErr := body.read(ctx)

@@ -31,7 +31,7 @@ type Config struct {
 	Files     int          // large files at once that the caller means to fetch; below 1 counts as 1
 	Segments  int          // connections of one large file at most; below 1 counts as 1
 	Bandwidth *rate.Budget // of all downloads together; nil is unlimited
-	MinRate   MinRate
+	MinRate   transport.MinRate
 	KeepCache bool // leave large files in the page cache, instead of writing past it
 }
 
@@ -44,7 +44,7 @@ type Fetcher struct {
 	connections *semaphore.Weighted // the budget of all files and their segments
 	creating    *semaphore.Weighted // maxCreating of them
 	bandwidth   *rate.Budget
-	minRate     MinRate
+	minRate     transport.MinRate
 	buffers     *bufferPool
 	keepCache   bool
 	running     atomic.Int32 // files that are being transferred

@@ -76,7 +76,7 @@ func (f *Fetcher) readPack(ctx context.Context, source PackSource, p Pack, use f
 		return 0, err
 	}
 	defer res.Body.Close()
-	body := &packBody{ctx: ctx, body: res.Body, bandwidth: f.bandwidth, pace: pace{least: f.minRate}, left: packOverhead}
+	body := &packBody{ctx: ctx, body: res.Body, bandwidth: f.bandwidth, pace: transport.Pace{Least: f.minRate, Endpoint: "Pack"}, left: packOverhead}
 	largest := int64(0)
 	for _, c := range p.Contents {
 		body.left += c.Size
@@ -134,7 +134,7 @@ type packBody struct {
 	ctx       context.Context //nolint:containedctx // it lives as long as its request
 	body      io.Reader
 	bandwidth *rate.Budget
-	pace      pace
+	pace      transport.Pace
 	left      int64
 	received  int64 // since a content was taken last
 	err       error // of the body
@@ -147,7 +147,7 @@ func (b *packBody) Read(p []byte) (int, error) {
 	asked := time.Now()
 	n, err := b.body.Read(p[:min(int64(len(p)), b.left, int64(b.bandwidth.Most()))])
 	b.left, b.received = b.left-int64(n), b.received+int64(n)
-	if slow := b.pace.add(n, time.Since(asked)); err == nil {
+	if slow := b.pace.Add(n, time.Since(asked)); err == nil {
 		err = slow
 	}
 	if limit := b.bandwidth.Wait(b.ctx, n); err == nil {

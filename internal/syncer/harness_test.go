@@ -188,13 +188,13 @@ func (w *world) configure() {
 	if w.store != nil {
 		client := follower.New(carrier)
 		client.Remember(w.cfg.Store, w.source.URL.String())
-		client.Patch(w.cfg.Mirror.Objects.Open)
+		client.Patch(w.cfg.Mirror.Objects.Open, transport.MinRate{})
 		w.clients, w.cfg.Provider, w.cfg.Bucket = append(w.clients, client), nil, client
 		w.cfg.Fetcher = fetcher.New(client, w.cfg.Mirror.Objects.Partial(), fetcher.Config{Files: 4, Segments: 4})
 	} else {
 		client := follower.NewUpstream(carrier)
 		client.Mirror.Remember(w.cfg.Store, w.source.URL.String())
-		client.Mirror.Patch(w.cfg.Mirror.Objects.Open)
+		client.Mirror.Patch(w.cfg.Mirror.Objects.Open, transport.MinRate{})
 		w.clients, w.cfg.Provider, w.cfg.Bucket = append(w.clients, client), client, client.Mirror
 		w.cfg.Fetcher = fetcher.New(client, w.cfg.Mirror.Objects.Partial(), fetcher.Config{Files: 4, Segments: 4})
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"syncd/internal/clients/transport"
 	"syncd/internal/downstream/bucket"
@@ -142,7 +143,8 @@ func (m *making) request(ctx context.Context, from, to int64) error {
 	if err != nil {
 		return err
 	}
-	res.Body = &patchBody{ReadCloser: res.Body, left: to, received: &m.received}
+	pace := transport.Pace{Least: m.client.patches.least, Endpoint: "Patch"}
+	res.Body = &patchBody{ReadCloser: res.Body, left: to, received: &m.received, pace: pace}
 	m.res = res
 	switch {
 	case res.Status == http.StatusOK:
@@ -159,20 +161,26 @@ func (m *making) request(ctx context.Context, from, to int64) error {
 	return err
 }
 
-// patchBody counts the bytes of a patch, and ends where the patch must end.
+// patchBody counts the bytes of a patch, and ends where the patch must end. It keeps the pace
+// itself: nobody behind it sees a segment before it is whole, which takes for ever if it drips.
 type patchBody struct {
 	io.ReadCloser
 	left     int64
 	received *atomic.Int64
+	pace     transport.Pace
 }
 
 func (b *patchBody) Read(p []byte) (int, error) {
 	if b.left == 0 {
 		return 0, io.EOF
 	}
+	asked := time.Now()
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	b.received.Add(int64(n))
+	if slow := b.pace.Add(n, time.Since(asked)); err == nil {
+		err = slow
+	}
 	return n, err
 }
 

@@ -24,7 +24,8 @@ type Opener func(manifest.ObjectID) (*os.File, error)
 // patches are those that the mirror has for contents of revisions that this host may fetch.
 // Safe for concurrent use.
 type patches struct {
-	open Opener // nil for a client that takes no patches
+	open  Opener // nil for a client that takes no patches
+	least transport.MinRate
 
 	mu         sync.Mutex // guards what follows
 	byManifest map[string]offered
@@ -55,9 +56,11 @@ type source struct {
 // asked for.
 const maxFailures = 3
 
-// Patch lets the client make contents of those that this host has, and of patches. It comes
-// before the first request.
-func (c *Client) Patch(open Opener) { c.patches.open = open }
+// Patch lets the client make contents of those that this host has, and of patches that come at
+// a least rate. It comes before the first request.
+func (c *Client) Patch(open Opener, least transport.MinRate) {
+	c.patches.open, c.patches.least = open, least
+}
 
 // Expect says that contents of a revision may be downloaded next, and what its record says of
 // them. The client then reads which patches the mirror has. That is a hint: without it, contents
@@ -227,13 +230,18 @@ func (p *patches) moved(id, old manifest.ObjectID) {
 	})
 }
 
-// broke notes that a patch failed. One that is wrong is given up.
+// broke notes that a patch failed. One that is wrong is given up. If the network breaks it while
+// the mirror answers, all patches to the content are given up, because it would break them, too.
 func (p *patches) broke(id, old manifest.ObjectID, err error) {
-	isNetwork := transport.IsTransient(err)
+	isNetwork, isLast := transport.IsTransient(err), false
 	p.change(id, old, func(s *source) bool {
 		s.failures++
-		return isNetwork && !s.isLast
+		isLast = s.isLast
+		return isNetwork
 	})
+	if isNetwork && isLast {
+		p.dropAll(id)
+	}
 }
 
 // reconsider is true if a content was asked for whole because the network broke its patches,

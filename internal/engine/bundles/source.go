@@ -125,7 +125,7 @@ func Open(b *bundle.Bundle, cfg Config, closeFiles func()) (*Source, error) {
 	s.Client = follower.New(carrier)
 	s.Client.Believe(cfg.Believer, believer.Serving)
 	s.Client.Keep(cfg.Relay)
-	s.Client.Patch(cfg.Objects)
+	s.Client.Patch(cfg.Objects, transport.MinRate{})
 	return s, nil
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // defaultMinRate is that of the configuration.
-var defaultMinRate = MinRate{Rate: 1 << 10, Over: 2 * time.Minute}
+var defaultMinRate = transport.MinRate{Rate: 1 << 10, Over: 2 * time.Minute}
 
 // slowSource serves content with retries on the fake clock. Each connection brings
 // step bytes after each pause, and at most most bytes.
@@ -130,6 +130,29 @@ func TestTheBandwidthLimitMakesNoTransferSlow(t *testing.T) {
 		f := New(source, open(t, dir), Config{MinRate: defaultMinRate, Bandwidth: limit(100)})
 		if _, err := f.Fetch(t.Context(), fileOf(t, content), -1, &watcher{}); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// madeSource makes a content in pieces, each after a pause in which a few bytes of it come at
+// a good rate.
+type madeSource struct{ *slowSource }
+
+func (s madeSource) Download(ctx context.Context, file manifest.File, h http.Header, isBulk bool) (*transport.Response, error) {
+	res, err := s.slowSource.Download(ctx, file, h, isBulk)
+	res.Received = func() int64 { return 0 }
+	return res, err
+}
+
+// A body that is made here comes in large pieces. Over a slow line, the next one takes longer
+// than the window of the least rate.
+func TestAMadeContentMayPause(t *testing.T) {
+	content := readAll(t, emulator.Random(1, 4*mib))
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		source := newSlowSource(t, content, 100<<10, 5*time.Minute)
+		if _, err := New(madeSource{source}, open(t, dir), Config{MinRate: defaultMinRate}).Fetch(t.Context(), fileOf(t, content), -1, &watcher{}); err != nil || source.attempts != 1 {
+			t.Errorf("%d attempts, %v", source.attempts, err)
 		}
 	})
 }
