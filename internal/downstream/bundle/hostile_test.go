@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -210,6 +211,26 @@ func TestEndlessTrustTextsAreRefused(t *testing.T) {
 	}
 	if most := trust.MaxChain / maxTrusts; most > 128 {
 		t.Errorf("a trust file may have texts of %d bytes, more of them than a bundle", most)
+	}
+}
+
+// Each record has a list, so that the lists together must not fill the memory either.
+func TestTooManyPatchesAreRefused(t *testing.T) {
+	g, members := sample(t, 7, two()...)
+	at := slices.IndexFunc(members, func(m Member) bool { return kindOf(m.Name) == isContent })
+	for n, m := range g.Manifests {
+		var list []bucket.Patch
+		for i := range bucket.MaxPatches/len(g.Manifests) + 1 {
+			id := sha256.Sum256(fmt.Append(nil, n, i))
+			list = append(list, bucket.Patch{Old: bucket.Empty, New: id, Size: 1, SHA256: id})
+		}
+		text := bucket.NewPatchList(list, func(manifest.ObjectID) int64 { return 0 }).Text()
+		members = slices.Insert(members, at+n, memberOf(bucket.PatchListName(m), string(text)))
+	}
+	for _, how := range []Reading{Texts, Whole} {
+		if _, err := Open(t.Context(), forged(t, slices.Clone(members), nil), how); refusal.ReasonOf(err) != refusal.TooLarge {
+			t.Error(err)
+		}
 	}
 }
 

@@ -348,7 +348,9 @@ func (s *scan) patchList() error {
 		if before, isKnown := s.patches[p.Name()]; isKnown && before != p {
 			return fmt.Errorf("another list has another %s", p.Name())
 		}
-		s.patches[p.Name()] = p
+		if s.patches[p.Name()] = p; len(s.patches) > bucket.MaxPatches { // which no export makes, and no memory holds
+			return refusal.New(refusal.TooLarge, "the lists name more than %d patches", bucket.MaxPatches)
+		}
 	}
 	return err
 }
