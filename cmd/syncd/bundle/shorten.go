@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"syncd/internal/disk/directio"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/bundle"
@@ -19,6 +20,7 @@ import (
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 	"syncd/internal/mirror/record"
+	"syncd/internal/verify"
 )
 
 // shortest is the share of a content that a patch may have in its place.
@@ -98,17 +100,23 @@ func (s *shorter) shorten(ctx context.Context, f, before record.File) (bundle.Me
 }
 
 func (s *shorter) make(ctx context.Context, before, after record.File) (bundle.Member, error) {
-	parts := [2]patches.Part{}
-	for i, f := range []record.File{before, after} {
-		parts[i].Identity = patch.Identity{Size: f.Size, Digest: f.Object}
-		if f.Object != bucket.Empty {
-			parts[i].File = s.mirror.Objects.Path(f.Object)
-		}
+	was, err := s.open(before)
+	if err != nil {
+		return bundle.Member{}, err
 	}
+	defer was.file.Close()
+	is, err := s.open(after)
+	if err != nil {
+		return bundle.Member{}, err
+	}
+	defer is.file.Close()
 	at := s.used
-	size, err := patches.Make(ctx, parts[0], parts[1], int64(shortest*float64(after.Size)), io.NewOffsetWriter(s.file, at))
+	size, err := patches.Make(ctx, was.Part, is.Part, int64(shortest*float64(after.Size)), io.NewOffsetWriter(s.file, at))
 	if fsops.IsFull(err) {
 		err = fmt.Errorf("no room for patches beside the bundle: %w", err)
+	}
+	if err == nil {
+		err = errors.Join(was.prove(ctx), is.prove(ctx))
 	}
 	if err != nil {
 		return bundle.Member{}, err
@@ -122,6 +130,43 @@ func (s *shorter) make(ctx context.Context, before, after record.File) (bundle.M
 	p := made{bucket.Patch{Old: before.Object, New: after.Object, Size: size, SHA256: manifest.ObjectID(sum.Sum(nil))}, at}
 	s.used, s.made[after.Object] = at+size, p
 	return bundle.Member{Name: p.Name(), Size: size, SHA256: p.SHA256, Open: open}, nil
+}
+
+// content is a content with its open file, which is nil for the empty one.
+type content struct {
+	patches.Part
+	file *os.File
+}
+
+// open opens the object of a content, which the caller must close. Root does not become the owner
+// of data_dir beside a daemon: its owner could have put a link to a file of root there, so the
+// object is named by its descriptor and not by its path.
+func (s *shorter) open(f record.File) (c content, err error) {
+	c.Identity = patch.Identity{Size: f.Size, Digest: f.Object}
+	if f.Object == bucket.Empty {
+		return c, nil
+	}
+	if c.file, err = s.mirror.Objects.Open(f.Object); err == nil {
+		c.File = fmt.Sprintf("/dev/fd/%d", c.file.Fd())
+	}
+	return c, err
+}
+
+// prove reads the file that a patch was made from. Others read the bundle, so another content,
+// such as that of a file to which the owner of data_dir made a hard link, must not get into it.
+func (c content) prove(ctx context.Context) error {
+	if c.file == nil {
+		return nil
+	}
+	most := c.Size/directio.Block*directio.Block + directio.Block // a file that grew has another digest
+	h, err := verify.Reader(ctx, io.LimitReader(directio.NewReader(c.file), most), manifest.SHA256)
+	if err == nil {
+		_, err = h.Check(c.Digest.Digest())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w: run `syncd verify`, then export again", c.file.Name(), err)
+	}
+	return nil
 }
 
 // list is the list of the patches for a record, false if there is none.
