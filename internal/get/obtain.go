@@ -93,7 +93,8 @@ func (g *getter) prove(ctx context.Context, w wish, unfinished *fsops.Dir) (veri
 	return proven, Downloaded, err
 }
 
-// copyObject copies an object of the mirror, whose bytes prove themselves again.
+// copyObject copies an object of the mirror, whose bytes prove themselves again. The owner of
+// data_dir, who can be another user, could have put an endless file there.
 func (g *getter) copyObject(ctx context.Context, w wish, unfinished *fsops.Dir) (verify.Proven, error) {
 	id, found := g.object(w.expected)
 	if !found {
@@ -105,19 +106,27 @@ func (g *getter) copyObject(ctx context.Context, w wish, unfinished *fsops.Dir) 
 	}
 	defer from.Close()
 	info, err := from.Stat()
+	if err == nil && w.size >= 0 && info.Size() != w.size {
+		err = errOtherSize
+	}
 	if err != nil {
 		return verify.Proven{}, err
 	}
 	if err := unfinished.RemoveAll(copyName); err != nil {
 		return verify.Proven{}, err
 	}
+	var object manifest.Object
 	h, err := verify.Copy{From: from, Size: info.Size(), Into: unfinished, Name: copyName, Algorithm: w.expected.Algorithm}.Make(ctx)
-	if err != nil {
-		return verify.Proven{}, err
+	if err == nil {
+		object, err = h.Check(w.expected)
 	}
-	object, err := h.Check(w.expected)
+	if err != nil {
+		unfinished.Discard(copyName) // the download needs the room
+	}
 	return verify.Proven{Name: copyName, Object: object}, err
 }
+
+var errOtherSize = errors.New("the object has another size than the file")
 
 // object finds the object with a digest. A digest other than a SHA-256 is looked up in
 // the served records.

@@ -164,3 +164,19 @@ func TestGetEndsADownloadThatGoesFarBeyondItsSize(t *testing.T) {
 	h.Provider.AddFault(emulator.Fault{Kind: emulator.KindBody, Path: "/SHA256/*", Body: strings.Repeat("ab", 32)})
 	h.Contains("with any length", h.Expect(1, "get", "Data/2026.10/f").Stderr, "make room, or name another folder with --output")
 }
+
+// Another user may own data_dir. An object of any size there must not fill the disk that `get`
+// writes to.
+func TestGetLeavesAnObjectOfAnotherSize(t *testing.T) {
+	t.Parallel()
+	h := e2e.NewHost(t)
+	e2e.OnSmallTmpfs(h)
+	h.Sync(0)
+	sum := h.DigestOf(filepath.Join(h.Data, "current", "dq_addr_data", "ews.txt"))
+	object := filepath.Join(h.Data, "objects", sum[:2], sum)
+	h.Must(os.Remove(object))
+	h.Must(os.WriteFile(object, nil, 0o600))
+	h.Must(os.Truncate(object, 1<<30)) // on a disk of 8 MiB
+	got := get(h, "Data/2026.10/ews.txt", "-o", filepath.Join(filepath.Dir(h.Data), "out"))
+	e2e.Same(h, "result", []string{"downloaded", sum}, []string{got.Result, got.SHA256})
+}
