@@ -56,8 +56,8 @@ type Config struct {
 	writable bool // others than its owner can write the file
 }
 
-// keyFile is a file with a private key, a signing secret or, if it is public, the keys that are
-// believed, which the configuration names.
+// keyFile is a file with a private key, a signing secret or, if it is public, the keys or the
+// followers' ids that are believed, which the configuration names.
 type keyFile struct {
 	place    document.Place
 	path     string
@@ -71,7 +71,7 @@ func (k keyFile) exposed() (problem, next string) {
 	switch {
 	case err != nil:
 	case k.isPublic && fsops.PermOf(info)&0o022 != 0:
-		return "names a file that its group or others can change: they would choose whose data is believed", "chmod go-w that file"
+		return "names a file that its group or others can change: they would choose who is believed", "chmod go-w that file"
 	case !k.isPublic && fsops.PermOf(info)&0o066 != 0:
 		return "names a secret that its group or others can read or change", "chmod 600 that file"
 	}

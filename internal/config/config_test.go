@@ -635,6 +635,20 @@ func TestExposedKeysAndProxyPasswordsAreWarnedAbout(t *testing.T) {
 	}
 }
 
+func TestAFileOfIDsThatOthersCanChangeIsWarnedAbout(t *testing.T) {
+	dir := t.TempDir()
+	path, ids := filepath.Join(dir, "syncd.yaml"), filepath.Join(dir, "ids")
+	must(t, os.WriteFile(path, []byte(minimal+"\nserve: {listen: \"127.0.0.1:9443\", public_url: \"http://127.0.0.1:9443\", ids_file: ids}\n"), 0o600))
+	for mode, want := range map[fs.FileMode]string{0o644: "", 0o666: "serve.ids_file: names a file that its group or others can change", 0o664: "chmod go-w"} {
+		must(t, errors.Join(os.WriteFile(ids, nil, 0o600), os.Chmod(ids, mode)))
+		c, err := Load(path, Environment{})
+		must(t, err)
+		if got := strings.Join(c.Warnings(), "\n"); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("mode %o: %q, want %q", mode, got, want)
+		}
+	}
+}
+
 // The sample configs/syncd.yaml loads, shows the defaults and mentions every key.
 func TestSampleConfigShowsEveryKeyWithItsDefault(t *testing.T) {
 	const path = "../../configs/syncd.yaml"

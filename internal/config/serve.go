@@ -83,6 +83,9 @@ func (d *decoder) serve(s *Serve) document.Setter {
 			"rings":      rings(&s.Rings),
 		})(core, path, n)
 		checkServe(core, path, s)
+		if s.IDsFile != "" {
+			d.keys = append(d.keys, keyFile{d.Place(path + ".ids_file"), s.IDsFile, true})
+		}
 	}
 }
 
