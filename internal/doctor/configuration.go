@@ -17,6 +17,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/host/account"
+	programs "syncd/internal/host/command"
 	"syncd/internal/host/unitfile"
 )
 
@@ -51,8 +52,11 @@ func (s *setup) checkFiles(context.Context) []Finding {
 		found = append(found, configFailures(err)...)
 	}
 	for _, c := range s.commands() {
-		if err := s.worker.Do(func() error { _, err := exec.LookPath(c.program); return err }); err != nil {
+		var path string
+		if err := s.worker.Do(func() (err error) { path, err = exec.LookPath(c.program); return err }); err != nil {
 			found = append(found, failure("install it, or make it executable for that user", "%s: user %s cannot run %s: %v", c.key, s.worker.Name, c.program, cause(err)))
+		} else if err := s.worker.Do(func() error { return programs.CheckScript(path) }); err != nil {
+			found = append(found, failure("correct the first line of that file, or install its interpreter", "%s: user %s cannot run %s: %v", c.key, s.worker.Name, c.program, err))
 		}
 	}
 	return orGood(found, "user %s can read %s and the files that it names", s.starter.Name, s.cfg.Path)

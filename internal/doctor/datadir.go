@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,9 @@ func (d *disk) checkMissing(dir string) []Finding {
 	if d.unit != nil && d.unit.Makes(dir) {
 		return []Finding{good("systemd makes %s at the first start", dir)}
 	}
+	if link := brokenLink(dir); link != "" {
+		return []Finding{failure("mount the file system that it leads to, or make the folder", "data_dir %s: %s is a symlink that leads to nothing", dir, link)}
+	}
 	parent := existingParent(dir)
 	err := d.worker.Do(func() error { return unix.Access(parent, unix.W_OK|unix.X_OK) })
 	if errors.Is(err, syscall.EROFS) {
@@ -75,6 +79,19 @@ func (d *disk) checkMissing(dir string) []Finding {
 		return []Finding{failure(fmt.Sprintf("run `install -d -o %s %s`", d.worker.Name, word(dir)), "data_dir %s does not exist, and user %s cannot make it in %s: %v", dir, d.worker.Name, parent, err)}
 	}
 	return []Finding{good("data_dir %s does not exist yet; user %s can make it", dir, d.worker.Name)}
+}
+
+// brokenLink is the symlink on the way to a missing folder that leads to nothing, "" for none.
+func brokenLink(path string) string {
+	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
+		if _, err := os.Stat(path); err == nil {
+			return ""
+		}
+		if _, err := os.Lstat(path); err == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 func existingParent(path string) string {
@@ -105,12 +122,15 @@ func (d *disk) checkOwn(dir string) []Finding {
 
 // checkExport looks at an exported folder and the one above it, in which it is exchanged.
 func (d *disk) checkExport(t export.Target) []Finding {
-	parent := filepath.Dir(t.Path)
+	parent := existingParent(filepath.Dir(t.Path)) // an export makes the folders above it
 	if err := d.worker.Do(func() error { return unix.Access(parent, unix.W_OK|unix.X_OK) }); err != nil {
 		next := fmt.Sprintf("make a folder of that user, such as `install -d -o %s /srv/syncd`, and export below it", d.worker.Name)
 		return []Finding{d.forbidden("export of view "+t.View, parent, err, next)}
 	}
-	err := d.worker.Do(func() error { _, err := export.Look(t); return err })
+	err := d.worker.Do(func() error {
+		_, err := export.Look(t)
+		return cmp.Or(err, export.CheckAbove(t))
+	})
 	if err != nil {
 		return []Finding{failing(fmt.Errorf("export of view %s: %w", t.View, err), "run `syncd explain`")}
 	}

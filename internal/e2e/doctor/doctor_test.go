@@ -201,6 +201,26 @@ var sicknesses = []sick{
 		breakIt: func(h *e2e.Host) { h.Settings.Source = "ca_file: ca.pem"; h.Configure() }},
 	{name: "gate that is missing", check: "files", says: []string{"gate", "/nonexistent/check"},
 		breakIt: func(h *e2e.Host) { h.Settings.More = `gate: {command: ["/nonexistent/check"]}`; h.Configure() }},
+	{name: "gate whose interpreter is missing", check: "files", says: []string{"gate", "interpreter", "/nonexistent/sh"},
+		breakIt: func(h *e2e.Host) { script(h, "#!/nonexistent/sh\n") }},
+	{name: "gate with the line ends of Windows", check: "files", says: []string{"gate", "Windows"},
+		breakIt: func(h *e2e.Host) { script(h, "#!/bin/sh\r\nexit 0\r\n") }},
+	{name: "gate without an interpreter", check: "files", says: []string{"gate", "names no interpreter"},
+		breakIt: func(h *e2e.Host) { script(h, "exit 0\n") }},
+	{name: "export to a folder in which everyone can write", check: "data_dir", says: []string{"export of view refdata", "every user can write"},
+		breakIt: func(h *e2e.Host) {
+			h.Must(os.Mkdir(h.Path("open"), 0o755))
+			h.Must(os.Chmod(h.Path("open"), 0o777))
+			exportTo(h, "open/refdata")
+		}},
+	{name: "data_dir that is a link to nothing", check: "data_dir", says: []string{"symlink that leads to nothing"},
+		breakIt: func(h *e2e.Host) { h.Must(os.Symlink(h.Path("unmounted"), h.Data)) }},
+	{name: "data_dir behind a link to nothing", check: "data_dir", says: []string{"symlink that leads to nothing"},
+		breakIt: func(h *e2e.Host) {
+			h.Must(os.Symlink(h.Path("unmounted"), h.Path("disk")))
+			h.Data = h.Path("disk", "data")
+			h.Configure()
+		}},
 	{name: "gate that the unit does not let run", check: "sandbox", says: []string{"gate", "NoExecPaths="},
 		breakIt: func(h *e2e.Host) {
 			h.Write("check", "#!/bin/sh\n", 0o755)
@@ -276,6 +296,19 @@ var sicknesses = []sick{
 			h.Sync(1)
 			h.Provider.ClearFaults()
 		}},
+}
+
+// script makes a gate of the text.
+func script(h *e2e.Host, text string) {
+	h.Helper()
+	h.Write("check", text, 0o755)
+	h.ConfigureWith(fmt.Sprintf("gate: {command: [%q]}", h.Path("check")))
+}
+
+// exportTo has a view with all files exported.
+func exportTo(h *e2e.Host, path string) {
+	h.Helper()
+	h.ConfigureWith(fmt.Sprintf("views: [{name: refdata, layout: flat, export: %q}]", h.Path(path)))
 }
 
 // listenOn changes http.listen.

@@ -55,7 +55,11 @@ func supervise(argv []string) result {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
-		return result{Error: err.Error(), IsPassing: isPassing(err)}
+		isPassing := isPassing(err)
+		if why := CheckScript(cmd.Path); why != nil && !isPassing {
+			err = why // the kernel's error names the script, although its interpreter is missing
+		}
+		return result{Error: err.Error(), IsPassing: isPassing}
 	}
 	for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
 		f.Close() // so that the caller sees the end of the output

@@ -120,6 +120,10 @@ func openForChange(disk *durable.Disk, t Target) (*place, error) {
 	return p, nil
 }
 
+// CheckAbove refuses a folder that no export would write, because of those above it. Missing
+// ones are no error: the export makes them.
+func CheckAbove(t Target) error { return checkAbove(t.Path) }
+
 // checkAbove refuses a path on which another user could plant something: every directory
 // above the folder must be no symlink, belong to root or to syncd's user, and be writable
 // for no one else. A sticky directory may be, except for the parent.

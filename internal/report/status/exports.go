@@ -35,6 +35,9 @@ func readExport(t export.Target, current mirror.Generation, failed ExportFailure
 	case err == nil && mark.Fingerprint == view.Fingerprint:
 		s.Generation, s.State = current.Number, report.ExportInSync
 	}
+	if err == nil && s.State != report.ExportInSync {
+		err = export.CheckAbove(t) // or the status would promise that the next sync exports
+	}
 	if err = cmp.Or(err, failed.Err); err != nil {
 		s.State, s.Error = report.ExportFailed, report.OneLine(err.Error())
 		if export.IsRefused(err) {
