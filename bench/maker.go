@@ -16,7 +16,6 @@ import (
 
 	"syncd/bench/internal/contender"
 	"syncd/bench/internal/daemon"
-	"syncd/bench/internal/link"
 	"syncd/bench/internal/measure"
 	"syncd/bench/internal/provider"
 	"syncd/bench/internal/table"
@@ -26,71 +25,158 @@ import (
 // errTooSmall says that a file is too small to see the process that makes its patch at work.
 var errTooSmall = errors.New("the patch was made before a sync beside its maker ended")
 
-// maxBeside is how many pairs of syncs run while a patch is made.
-const maxBeside = 10
+// withoutPatches and withPatches are the rest of the daemon's configuration. So small a share
+// spares the compressed whole.
+const (
+	withoutPatches = "http: {listen: \"127.0.0.1:0\"}\nschedule: \"@every 24h\"\njitter: 0s\nmanifests: [{name: large}, {name: small}]\n"
+	withPatches    = withoutPatches + "publish: {patches: {max_share: \"2%\"}}\n"
+)
 
-// measureMaker lets a daemon make the patch of a pair of files, and syncs another mirror
-// meanwhile: in turn while the maker works, and while it is stopped. The error is
-// errTooSmall where the maker ended before that.
+// besideRuns is how many syncs run without and beside the making of a patch.
+const besideRuns = 7
+
+// measureMaker lets a daemon make the patch of a large file, and compares the syncs of other
+// files beside that with those before. The error is errTooSmall where the maker ended before
+// the first of them.
 func measureMaker(ctx context.Context, b bench, pair filePair) (figures []table.Figure, err error) {
 	e, err := provider.Emulate(ctx, b.work, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Close()
-	offer := func(release, folder string) {
-		e.SetManifest("large", release, emulator.File{Name: "rows.csv", Content: emulator.OnDisk(filepath.Join(pair.dir, folder, "rows.csv"))})
+	s := besideMaker{bench: b, provider: e, large: pair}
+	s.offerLarge("2026.09", "before")
+	if err := s.offerSmall(); err != nil {
+		return nil, err
 	}
-	offer("2026.09", "before")
-	// So small a share spares the compressed whole.
-	d, err := daemon.Start(ctx, b.binary, b.work, e, "http: {listen: \"127.0.0.1:0\"}\nschedule: \"@every 24h\"\njitter: 0s\npublish: {patches: {max_share: \"2%\"}}\nmanifests: [{name: large}]\n")
+	s.daemon, err = daemon.Start(ctx, b.binary, b.work, e, withoutPatches)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		if _, ended := d.End(); err == nil {
+		if _, ended := s.daemon.End(); err == nil {
 			err = ended
 		}
 	}()
-	if err := d.Syncs(1); err != nil {
+	if err := s.daemon.Syncs(1); err != nil {
 		return nil, err
 	}
-	offer("2026.10", "after")
-	if err := d.Process.Cmd.Process.Signal(unix.SIGUSR1); err != nil {
-		return nil, err
+	return s.figures(ctx)
+}
+
+// besideMaker is a daemon that makes a patch of a large file and syncs small ones.
+type besideMaker struct {
+	bench
+	provider *provider.Emulated
+	daemon   *daemon.Daemon
+	large    filePair
+	releases int // of the small files
+	maker    maker
+}
+
+func (s *besideMaker) offerLarge(release, folder string) {
+	s.provider.SetManifest("large", release, emulator.File{Name: "rows.csv", Content: emulator.OnDisk(filepath.Join(s.large.dir, folder, "rows.csv"))})
+}
+
+// offerSmall offers another release of the small files, with other contents.
+func (s *besideMaker) offerSmall() error {
+	s.releases++
+	const count = 16
+	var files []emulator.File
+	for i := range count {
+		file, err := s.provider.Content(1000+count*s.releases+i, s.smaller(16*provider.MiB))
+		if err != nil {
+			return err
+		}
+		files = append(files, file)
 	}
-	if err := d.Syncs(1); err != nil {
-		return nil, err
+	s.provider.SetManifest("small", fmt.Sprintf("%d.%02d", 2000+s.releases/12, 1+s.releases%12), files...)
+	return nil
+}
+
+// sync lets the daemon sync, and returns how long that took.
+func (s *besideMaker) sync() (time.Duration, error) {
+	if err := s.daemon.Process.Cmd.Process.Signal(unix.SIGUSR1); err != nil {
+		return 0, err
 	}
-	m := maker{daemon: d.Process.PID()}
-	folder, size := filepath.Join(d.Dir, "data", "patches"), int64(0)
-	err = measure.WaitFor(ctx, "a process that makes patches", func() (bool, error) { return m.find() || sizeOfPatch(folder) > 0, nil })
+	event, err := s.daemon.Next("sync")
+	if err == nil && event.Changed != true {
+		err = fmt.Errorf("a sync of other files changed nothing: %s", event.Error)
+	}
+	return event.Wall(), err
+}
+
+// syncs is the median of the times of syncs of small files, while goesOn is true.
+func (s *besideMaker) syncs(goesOn func() bool) (time.Duration, error) {
+	var all []time.Duration
+	for len(all) < besideRuns {
+		if err := s.offerSmall(); err != nil {
+			return 0, err
+		}
+		took, err := s.sync()
+		if err != nil {
+			return 0, err
+		}
+		if !goesOn() {
+			break
+		}
+		log.Printf("patches: a sync took %.2f s", took.Seconds())
+		all = append(all, took)
+	}
+	if len(all) == 0 {
+		return 0, errTooSmall
+	}
+	slices.Sort(all)
+	return all[len(all)/2], nil
+}
+
+func (s *besideMaker) figures(ctx context.Context) ([]table.Figure, error) {
+	alone, err := s.syncs(func() bool { return true })
 	if err != nil {
 		return nil, err
 	}
-	slower, err := m.slows(ctx, b)
+	if _, err := contender.WriteConfig(s.provider, s.daemon.Dir, withPatches); err != nil {
+		return nil, err
+	}
+	if err := s.daemon.Process.Cmd.Process.Signal(unix.SIGHUP); err != nil {
+		return nil, err
+	}
+	if _, err := s.daemon.Next("configuration reloaded"); err != nil {
+		return nil, err
+	}
+	s.offerLarge("2026.10", "after")
+	if _, err := s.sync(); err != nil {
+		return nil, err
+	}
+	s.maker.daemon = s.daemon.Process.PID()
+	folder, size := filepath.Join(s.daemon.Dir, "data", "patches"), int64(0)
+	err = measure.WaitFor(ctx, "a process that makes patches", func() (bool, error) { return s.maker.find() || sizeOfPatch(folder) > 0, nil })
+	if err != nil {
+		return nil, err
+	}
+	beside, err := s.syncs(func() bool { return s.maker.look() && sizeOfPatch(folder) == 0 })
 	if err != nil {
 		return nil, err
 	}
 	err = measure.WaitFor(ctx, "a patch", func() (bool, error) {
-		m.look()
+		s.maker.look()
 		size = sizeOfPatch(folder)
 		return size > 0, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(filepath.Join(pair.dir, "after", "rows.csv"))
+	info, err := os.Stat(filepath.Join(s.large.dir, "after", "rows.csv"))
 	if err != nil {
 		return nil, err
 	}
 	whole := float64(info.Size())
 	return []table.Figure{
 		table.Row("large file, made by a daemon, percent of the file", 100*float64(size)/whole, "%.2f", 0),
-		table.Row("a sync of 256 MiB beside that, times its time alone", slower, "%.2f", 1.05),
-		table.Row("large file, made by a daemon, nice", float64(m.nice), "%.0f", 0),
-		table.Row("large file, made by a daemon, CPU seconds a GB", m.cpu.Seconds()*1e9/whole, "%.1f", 0),
-		table.Row("large file, made by a daemon, peak memory, MiB", inMiB(m.peak), "%.0f", 64),
+		table.Row("a sync of 256 MiB beside that, times its time alone", beside.Seconds()/alone.Seconds(), "%.2f", 1.05),
+		table.Row("large file, made by a daemon, nice", float64(s.maker.nice), "%.0f", 0),
+		table.Row("large file, made by a daemon, CPU seconds a GB", s.maker.cpu.Seconds()*1e9/whole, "%.1f", 0),
+		table.Row("large file, made by a daemon, peak memory, MiB", inMiB(s.maker.peak), "%.0f", 64),
 	}, nil
 }
 
@@ -141,43 +227,4 @@ func (m *maker) look() bool {
 		m.nice, _ = strconv.Atoi(strings.Fields(fields)[16])
 	}
 	return true
-}
-
-// slows is the median of the times of a sync beside the process against those while it is
-// stopped.
-func (m *maker) slows(ctx context.Context, b bench) (float64, error) {
-	if m.pid == 0 {
-		return 0, errTooSmall
-	}
-	p, err := provider.Start(ctx, b.work, provider.Repeat(16, b.smaller(16*provider.MiB)), link.Link{})
-	if err != nil {
-		return 0, err
-	}
-	defer p.Close()
-	c := contender.Syncd("syncd", b.binary, contender.Settings{})
-	var ratios []float64
-	for len(ratios) < maxBeside {
-		var took [2]time.Duration
-		for i, signal := range []unix.Signal{unix.SIGCONT, unix.SIGSTOP} {
-			if err := unix.Kill(m.pid, signal); err != nil {
-				break
-			}
-			taken, err := b.runOnce(ctx, c, p)
-			if err != nil {
-				return 0, err
-			}
-			took[i] = taken.Wall
-		}
-		isWorking := unix.Kill(m.pid, unix.SIGCONT) == nil && m.look()
-		if !isWorking && len(ratios) > 0 {
-			break
-		}
-		if took[0] == 0 || took[1] == 0 {
-			return 0, errTooSmall
-		}
-		log.Printf("patches: a sync took %.2f s beside the maker, %.2f s without it", took[0].Seconds(), took[1].Seconds())
-		ratios = append(ratios, took[0].Seconds()/took[1].Seconds())
-	}
-	slices.Sort(ratios)
-	return ratios[len(ratios)/2], nil
 }

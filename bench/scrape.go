@@ -65,7 +65,7 @@ func (b bench) syncBeside(ctx context.Context, rate int, p provider.Provider) (t
 	var beside scraper
 	beside.start(scraping, "http://"+d.Address+"/metrics", rate)
 	e, err := d.Next("sync")
-	if err == nil && !e.Changed {
+	if err == nil && e.Changed != true {
 		err = errors.New("the sync failed")
 	}
 	stop()

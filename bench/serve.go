@@ -82,7 +82,7 @@ func (b bench) startUpstream(ctx context.Context, p provider.Provider, serve, mo
 		up.url = "http://" + e.Address
 		e, err = d.Next("sync")
 	}
-	if err == nil && !e.Changed {
+	if err == nil && e.Changed != true {
 		err = errors.New("the sync failed")
 	}
 	if err != nil {
@@ -266,7 +266,7 @@ func (b bench) nextRelease(ctx context.Context, busy bool) (taken measure.Sample
 	}
 	for {
 		synced, err := up.Next("sync")
-		if err != nil || synced.Changed {
+		if err != nil || synced.Changed == true {
 			taken.Wall, taken.CPU = synced.Wall(), 1 // no CPU time is compared
 			return taken, err
 		}

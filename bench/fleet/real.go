@@ -126,7 +126,7 @@ func (r run) release(e *provider.Emulated, name string, first int) error {
 // untilChanged reads the log up to the next sync that changed what is served.
 func untilChanged(d *daemon.Daemon) error {
 	for {
-		if e, err := d.Next("sync"); err != nil || e.Changed {
+		if e, err := d.Next("sync"); err != nil || e.Changed == true {
 			return err
 		}
 	}

@@ -21,6 +21,7 @@ func openPatches(e *Engine, disk *durable.Disk) error {
 		Store: kept, Mirror: withheld{e.mirror, e.notes}, Records: e.mirror.Records, Objects: e.mirror.Objects, Live: e.audit.Live,
 		Settings: func() patches.Settings { return patches.Settings(e.Config().Publish.Patches) },
 		Room:     func() int64 { return roomForPatches(e) }, Log: e.options.Log,
+		Syncing: func() bool { return e.directory.Room().Reserved(nil).Bytes > 0 },
 	})
 	return nil
 }

@@ -28,9 +28,9 @@ type Daemon struct {
 
 // Event is a line of the log, with the fields that cases need.
 type Event struct {
-	Message, Address string
-	Changed          bool
-	Seconds          float64
+	Message, Address, Level, Error string
+	Changed                        any // a bool for a sync
+	Seconds                        float64
 }
 
 // Start starts a daemon of a binary with more in its configuration, and its files below

@@ -13,7 +13,8 @@
 // A Maker works through a round when something new is live, and at start: see wanted. The
 // work is done by a child, which is this program again, at the lowest priority. It has a heap
 // and a collector of its own, so that nothing of it slows down or grows the daemon, and ends
-// with the daemon because its input ends. main must call Work first if IsWorker is true.
+// with the daemon because its input ends; beside a sync it works for a tenth of the time: see
+// pace. main must call Work first if IsWorker is true.
 //
 // A patch is kept if it is smaller than the share of its content that the configuration says,
 // and smaller than the patch from the empty content. The sizes of the others are remembered,

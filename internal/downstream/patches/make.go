@@ -24,12 +24,17 @@ var ErrUseless = errors.New("the patch is not worth keeping")
 // Make writes a patch and returns its size, or ErrUseless if that is most or more. It leaves the
 // page cache as it is.
 func Make(ctx context.Context, before, after Part, most int64, to io.WriterAt) (size int64, err error) {
-	was, err := before.open()
+	return makeRead(ctx, before, after, most, to, func() {})
+}
+
+// makeRead is Make with a call before each reading.
+func makeRead(ctx context.Context, before, after Part, most int64, to io.WriterAt, reads func()) (size int64, err error) {
+	was, err := before.open(reads)
 	if err != nil {
 		return 0, err
 	}
 	defer was.Close()
-	is, err := after.open()
+	is, err := after.open(reads)
 	if err != nil {
 		return 0, err
 	}
@@ -62,9 +67,13 @@ func (l limited) WriteAt(b []byte, at int64) (int, error) {
 }
 
 // file is a content on disk, read without a change of the page cache.
-type file struct{ *os.File }
+type file struct {
+	*os.File
+	reads func() // called before each reading
+}
 
-func (p Part) open() (f file, err error) {
+func (p Part) open(reads func()) (f file, err error) {
+	f.reads = reads
 	if p.File != "" {
 		f.File, _, err = fsops.OpenRegular(p.File)
 	}
@@ -75,6 +84,7 @@ func (f file) ReadAt(b []byte, at int64) (int, error) {
 	if f.File == nil { // the empty content
 		return 0, io.EOF
 	}
+	f.reads()
 	return directio.ReadAt(f.File, b, at)
 }
 

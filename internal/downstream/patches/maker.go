@@ -44,7 +44,9 @@ type Config struct {
 	Settings func() Settings
 	// Room is how many bytes patches may still take; below 0 if they take too many.
 	Room func() int64
-	Log  zerolog.Logger
+	// Syncing is true while a sync will still write contents.
+	Syncing func() bool
+	Log     zerolog.Logger
 }
 
 // Maker makes patches in the background. Safe for concurrent use.

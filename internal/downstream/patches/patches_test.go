@@ -89,6 +89,7 @@ func (h *host) open() {
 		Store: kept, Mirror: h, Records: h, Objects: h, Live: h.live, Log: zerolog.New(&h.log),
 		Settings: func() Settings { h.mu.Lock(); defer h.mu.Unlock(); return h.settings },
 		Room:     func() int64 { h.mu.Lock(); defer h.mu.Unlock(); return h.room },
+		Syncing:  func() bool { return false },
 	})
 }
 

@@ -214,8 +214,8 @@ func (r *round) isThere(p Pair) bool {
 	return (before || p.Old == bucket.Empty) && after
 }
 
-// checkRoom is how often the maker looks whether a sync needs the room.
-const checkRoom = time.Second
+// look is how often the maker looks whether a sync is running or needs the room.
+const look = time.Second
 
 // make makes a patch of fewer bytes than most.
 func (r *round) make(ctx context.Context, w want, most int64) (size int64, err error) {
@@ -237,8 +237,8 @@ func (r *round) make(ctx context.Context, w want, most int64) (size int64, err e
 			return 0, err
 		}
 	}
-	watched := r.watchRoom(ctx, now.stop)
-	size, err = r.worker.make(ctx, job{Old: r.part(w.before), New: r.part(w.after), To: path, Most: min(most, room)})
+	watched := r.watch(ctx, now.stop)
+	size, err = r.worker.make(ctx, job{Old: r.part(w.before), New: r.part(w.after), To: path, Most: min(most, room)}, r.cfg.Syncing())
 	watched()
 	if err == nil {
 		return size, r.cfg.Store.keep(w.pair(), temp, size, func() bool { return ctx.Err() == nil && r.isThere(w.pair()) })
@@ -261,8 +261,9 @@ func (r *round) part(of patch.Identity) Part {
 	return Part{of, r.cfg.Objects.Path(of.Digest)}
 }
 
-// watchRoom ends a patch while which the room is needed, until the returned function is called.
-func (r *round) watchRoom(ctx context.Context, stop context.CancelCauseFunc) (end func()) {
+// watch ends a patch while which the room is needed, and slows its making beside a sync, until
+// the returned function is called.
+func (r *round) watch(ctx context.Context, stop context.CancelCauseFunc) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	watching := make(chan struct{})
 	go func() {
@@ -271,8 +272,9 @@ func (r *round) watchRoom(ctx context.Context, stop context.CancelCauseFunc) (en
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(checkRoom):
+			case <-time.After(look):
 			}
+			_ = r.worker.tell(order{Slow: r.cfg.Syncing()}) // a worker that ended fails its job
 			if r.cfg.Room() < 0 {
 				stop(errNoRoom)
 			}

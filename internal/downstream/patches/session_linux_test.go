@@ -28,7 +28,7 @@ func init() {
 func lookAtAWorker() {
 	w, err := startWorker()
 	if err == nil {
-		_, err = w.make(context.Background(), job{New: Part{File: "/missing"}}) // it has begun once it refuses
+		_, err = w.make(context.Background(), job{New: Part{File: "/missing"}}, false) // it has begun once it refuses
 	}
 	here, hereErr := unix.Getsid(0)
 	there, thereErr := unix.Getsid(w.cmd.Process.Pid)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"sync"
 
 	"syncd/internal/disk/durable"
 	"syncd/internal/disk/fsops"
@@ -24,7 +25,13 @@ const workerName = "syncd-patches"
 // the limit leaves room for the program's own pages below 64 MiB.
 var workerEnv = []string{"GOMAXPROCS=1", "GOMEMLIMIT=40MiB", "GOGC=50"}
 
-// job is one line of a worker's input.
+// order is one line of a worker's input.
+type order struct {
+	Job  *job `json:",omitempty"` // a new one
+	Slow bool // a sync writes meanwhile: see pace
+}
+
+// job is the making of one patch.
 type job struct {
 	Old, New Part
 	To       string // path of the file that it makes
@@ -56,27 +63,31 @@ func Work() (code int) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	jobs := make(chan job)
+	var p pace
 	go func() {
 		defer stop() // the daemon is gone, or wants an end
 		defer close(jobs)
 		for input := json.NewDecoder(os.Stdin); ; {
-			var j job
-			if input.Decode(&j) != nil {
+			var o order
+			if input.Decode(&o) != nil {
 				return
 			}
-			jobs <- j
+			p.slow.Store(o.Slow)
+			if o.Job != nil {
+				jobs <- *o.Job
+			}
 		}
 	}()
 	for j := range jobs {
-		if json.NewEncoder(os.Stdout).Encode(do(ctx, j)) != nil || ctx.Err() != nil {
+		if json.NewEncoder(os.Stdout).Encode(do(ctx, j, &p)) != nil || ctx.Err() != nil {
 			return 1
 		}
 	}
 	return 0
 }
 
-func do(ctx context.Context, j job) made {
-	size, err := j.make(ctx)
+func do(ctx context.Context, j job, p *pace) made {
+	size, err := j.make(ctx, p)
 	switch {
 	case errors.Is(err, ErrUseless):
 		return made{Size: j.Most, Useless: true}
@@ -87,7 +98,7 @@ func do(ctx context.Context, j job) made {
 }
 
 // make writes a patch and makes its bytes durable.
-func (j job) make(ctx context.Context) (size int64, err error) {
+func (j job) make(ctx context.Context, p *pace) (size int64, err error) {
 	folder, err := fsops.OpenDir(filepath.Dir(j.To))
 	if err != nil {
 		return 0, err
@@ -98,7 +109,7 @@ func (j job) make(ctx context.Context) (size int64, err error) {
 		return 0, err
 	}
 	defer to.Close()
-	size, err = Make(ctx, j.Old, j.New, j.Most, to)
+	size, err = p.make(ctx, j.Old, j.New, j.Most, to)
 	if err != nil {
 		return 0, err
 	}
@@ -108,6 +119,7 @@ func (j job) make(ctx context.Context) (size int64, err error) {
 // worker is a process that makes patches.
 type worker struct {
 	cmd   *exec.Cmd
+	mu    sync.Mutex // held while writing to in
 	in    io.WriteCloser
 	out   *json.Decoder
 	says  command.Tail // what it writes for people; nothing if all is well
@@ -133,10 +145,10 @@ func startWorker() (*worker, error) {
 }
 
 // make has a patch made. When the context ends, the worker is killed and of no use any more.
-func (w *worker) make(ctx context.Context, j job) (size int64, err error) {
+func (w *worker) make(ctx context.Context, j job, slow bool) (size int64, err error) {
 	defer context.AfterFunc(ctx, w.kill)()
 	var m made
-	err = json.NewEncoder(w.in).Encode(j)
+	err = w.tell(order{Job: &j, Slow: slow})
 	if err == nil {
 		err = w.out.Decode(&m)
 	}
@@ -153,6 +165,13 @@ func (w *worker) make(ctx context.Context, j job) (size int64, err error) {
 		return 0, errors.New(m.Error)
 	}
 	return m.Size, nil
+}
+
+// tell writes a line of input. Safe for concurrent use.
+func (w *worker) tell(o order) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return json.NewEncoder(w.in).Encode(o)
 }
 
 // errStart says that no worker can be started.
