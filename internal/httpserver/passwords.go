@@ -25,6 +25,7 @@ const (
 	siteChecks                    = 2     // times those of a host
 	allChecksPerSecond, allChecks = 10, 100
 	checkPatience                 = 2 * time.Second // how long a client waits for its check when others have many
+	checksOfHost, allChecksAtOnce = 2, 16           // that wait or run; they take as long as the hash's cost says
 	siteBits, loopbackBits        = 48, 8
 	maxHosts                      = 4096
 	maxKnown                      = 100 // passwords that are remembered
@@ -33,46 +34,90 @@ const (
 // passwords remembers who passed the check of the toolkit. A flood of wrong passwords
 // then keeps no known client waiting.
 type passwords struct {
-	all *rate.Limiter
+	all *checks
 
 	mu    sync.Mutex
-	hosts map[netip.Prefix]*rate.Limiter // of hosts and sites that have sent passwords lately
-	known map[[sha256.Size]byte]bool     // of user and password
+	hosts map[netip.Prefix]*checks   // of hosts and sites that have sent passwords lately
+	known map[[sha256.Size]byte]bool // of user and password
+}
+
+// checks are those of a host, of a site, or of all. A rate alone does not bound how many wait
+// for the one that runs: with a hash of a high cost, each takes a second.
+type checks struct {
+	rate *rate.Limiter
+	held chan struct{} // by those that wait or run
+}
+
+func newChecks(perSecond, burst, atOnce int) *checks {
+	return &checks{rate.NewLimiter(rate.Limit(perSecond), burst), make(chan struct{}, atOnce)}
 }
 
 func newPasswords() *passwords {
 	return &passwords{
-		all:   rate.NewLimiter(allChecksPerSecond, allChecks),
-		hosts: map[netip.Prefix]*rate.Limiter{}, known: map[[sha256.Size]byte]bool{},
+		all:   newChecks(allChecksPerSecond, allChecks, allChecksAtOnce),
+		hosts: map[netip.Prefix]*checks{}, known: map[[sha256.Size]byte]bool{},
 	}
 }
+
+// checkKey is that of the function that ends a check, in the context of its request.
+type checkKey struct{}
 
 // limited stands before the check.
 func (p *passwords) limited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if key, given := credentials(r); given && !p.isKnown(key) && !p.mayCheck(r) {
+		key, given := credentials(r)
+		if !given || p.isKnown(key) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		end, ok := p.beginCheck(r)
+		if !ok {
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "too many passwords to check", http.StatusTooManyRequests)
 			return
 		}
-		next.ServeHTTP(w, r)
+		defer end()
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), checkKey{}, end)))
 	})
 }
 
-// mayCheck is false when the client's host has sent too many passwords. When all hosts
-// together have, it waits for a while.
-func (p *passwords) mayCheck(r *http.Request) bool {
+// beginCheck is false when the client's host has sent too many passwords. It waits for a while
+// for checks under way, and when all hosts together have sent too many. Otherwise the caller
+// calls end once or more.
+func (p *passwords) beginCheck(r *http.Request) (end func(), ok bool) {
 	client, _ := netip.ParseAddrPort(r.RemoteAddr) // as net/http writes it; the zero value counts as one host
 	host := accounts.HostOf(client.Addr())
-	if !p.allows(host, 1) {
-		return false
+	needed := []*checks{p.of(host, 1)}
+	if site := siteOf(host.Addr()); site.IsValid() {
+		needed = append(needed, p.of(site, siteChecks))
 	}
-	if site := siteOf(host.Addr()); site.IsValid() && !p.allows(site, siteChecks) {
-		return false
+	for _, of := range needed {
+		if !of.rate.Allow() {
+			return nil, false
+		}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), checkPatience)
 	defer cancel()
-	return p.all.Wait(ctx) == nil
+	var held []*checks
+	end = sync.OnceFunc(func() {
+		for _, of := range held {
+			<-of.held
+		}
+	})
+	for _, of := range append(needed, p.all) { // a host waits for its own checks first
+		select {
+		case of.held <- struct{}{}:
+			held = append(held, of)
+		case <-ctx.Done():
+			end()
+			return nil, false
+		}
+	}
+	if p.all.rate.Wait(ctx) != nil {
+		end()
+		return nil, false
+	}
+	return end, true
 }
 
 // siteOf returns the network of which one user can have every address: all of loopback for
@@ -87,17 +132,15 @@ func siteOf(host netip.Addr) (site netip.Prefix) {
 	return site
 }
 
-// allows takes one check of a host or site.
-func (p *passwords) allows(of netip.Prefix, share int) bool {
+// of returns the checks of a host or site.
+func (p *passwords) of(client netip.Prefix, share int) *checks {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	limit := p.hosts[of]
-	if limit == nil {
+	if p.hosts[client] == nil {
 		p.makeRoom()
-		limit = rate.NewLimiter(rate.Limit(share*checksPerSecond), share*checkBurst)
-		p.hosts[of] = limit
+		p.hosts[client] = newChecks(share*checksPerSecond, share*checkBurst, share*checksOfHost)
 	}
-	return limit.Allow()
+	return p.hosts[client]
 }
 
 // makeRoom bounds the hosts that are counted. Those that may send a full burst again need
@@ -107,7 +150,9 @@ func (p *passwords) makeRoom() {
 	if len(p.hosts) < maxHosts {
 		return
 	}
-	maps.DeleteFunc(p.hosts, func(_ netip.Prefix, limit *rate.Limiter) bool { return limit.Tokens() >= float64(limit.Burst()) })
+	maps.DeleteFunc(p.hosts, func(_ netip.Prefix, of *checks) bool {
+		return of.rate.Tokens() >= float64(of.rate.Burst()) && len(of.held) == 0
+	})
 	for of := range p.hosts {
 		if len(p.hosts) <= maxHosts*3/4 {
 			return
@@ -121,6 +166,9 @@ func (p *passwords) passed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if key, given := credentials(r); given {
 			p.remember(key)
+		}
+		if end, ok := r.Context().Value(checkKey{}).(func()); ok {
+			end()
 		}
 		next.ServeHTTP(w, r)
 	})

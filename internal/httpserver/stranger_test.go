@@ -116,7 +116,7 @@ func TestManyHostsTakeLittleMemoryAndBoundedChecks(t *testing.T) {
 			http.NotFound(w, nil)
 		}))
 		for i := range 3 * maxHosts {
-			p.allows(netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 32), 1)
+			p.of(netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 32), 1).rate.Allow()
 		}
 		if len(p.hosts) > maxHosts {
 			t.Errorf("%d hosts are counted", len(p.hosts))
@@ -135,9 +135,65 @@ func TestManyHostsTakeLittleMemoryAndBoundedChecks(t *testing.T) {
 	})
 }
 
+// With a hash of a high cost, each check takes a second, and all wait for the one that runs.
+func TestChecksThatTakeLongKeepNoOtherHostWaiting(t *testing.T) {
+	for name, site := range map[string]string{"a host": "192.0.2.7:%d", "a site": "127.0.0.%d:1"} {
+		synctest.Test(t, func(t *testing.T) {
+			const cost = 4 * time.Second
+			p := newPasswords()
+			running := make(chan struct{}, 1)
+			var flooding atomic.Bool
+			handler := p.limited(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				running <- struct{}{}
+				time.Sleep(cost)
+				<-running
+				if _, password, _ := r.BasicAuth(); password == "right" {
+					p.passed(http.NotFoundHandler()).ServeHTTP(w, r)
+				}
+			}))
+			flooding.Store(true)
+			var flood sync.WaitGroup
+			for i := range 100 {
+				flood.Go(func() {
+					for flooding.Load() {
+						askFrom(handler, fmt.Sprintf(site, i+1), fmt.Sprint(i))
+						time.Sleep(100 * time.Millisecond)
+					}
+				})
+			}
+			time.Sleep(time.Minute)
+			began := time.Now()
+			if got := askFrom(handler, "192.0.2.8:1", "right"); got != http.StatusNotFound {
+				t.Errorf("%s: a client elsewhere gets %d", name, got)
+			}
+			if waited, most := time.Since(began), (siteChecks*checksOfHost+1)*cost; waited > most {
+				t.Errorf("%s: a client elsewhere waited for %s, want at most %s", name, waited, most)
+			}
+			flooding.Store(false)
+			flood.Wait()
+			if held := len(p.all.held); held != 0 {
+				t.Errorf("%s: %d checks never ended", name, held)
+			}
+		})
+	}
+}
+
+// A request that passed holds up no further check, however long its answer takes.
+func TestACheckEndsWhenThePasswordPassed(t *testing.T) {
+	p := newPasswords()
+	handler := p.limited(p.passed(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if held := len(p.all.held); held != 0 {
+			t.Errorf("%d checks are under way", held)
+		}
+	})))
+	if got := askFrom(handler, "192.0.2.7:1", "right"); got != http.StatusOK {
+		t.Errorf("%d", got)
+	}
+}
+
 func TestOnlyPasswordsThatPassedAreKnown(t *testing.T) {
 	p := newPasswords()
-	p.all = rate.NewLimiter(0, 0)
+	p.all.rate = rate.NewLimiter(0, 0)
 	handler := p.limited(p.passed(http.NotFoundHandler()))
 	auth := func(user, password string) []string {
 		req, _ := http.NewRequest("GET", "/", nil)
