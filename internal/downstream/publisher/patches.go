@@ -14,6 +14,7 @@ import (
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/objectstore"
 	"syncd/internal/downstream/publisher/election"
+	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 )
@@ -121,7 +122,7 @@ func (u *uploads) bringPatch(ctx context.Context, patch bucket.Patch) error {
 	}
 	defer file.Close()
 	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(file, 0, size)); err != nil {
+	if _, err := io.Copy(sum, rate.Reader(ctx, io.NewSectionReader(file, 0, size), nil)); err != nil {
 		return err
 	}
 	return u.uploadFile(ctx, object{manifest.ObjectID(sum.Sum(nil)), size, patch.Name()}, file)

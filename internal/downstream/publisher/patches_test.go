@@ -136,3 +136,43 @@ func TestPatchesGoWithTheirContents(t *testing.T) {
 		t.Error("a patch outlived its content")
 	}
 }
+
+func TestVerificationFindsAndRepairsPatches(t *testing.T) {
+	server := start(t)
+	h, m := newHost(t), &made{dir: t.TempDir()}
+	p := newPublisher(t, server.Endpoint, h, func(c *Config) { c.Patches = m })
+	r := h.serve("addr", "2026.11", map[string]string{"a": "two", "b": "three"})
+	one := m.make(t, sum("one"), sum("two"), "a patch")
+	other := m.make(t, bucket.Empty, sum("three"), "another patch")
+	list := bucket.PatchListName(bucket.EntryOf(r))
+	mustPublish(t, p, Request{})
+	if c := mustVerify(t, p, Verify{}); len(c.Damage) != 0 {
+		t.Fatalf("%+v", c)
+	}
+	for name, spoil := range map[string]func(){
+		"a missing patch":         func() { lose(t, server, one.Name()) },
+		"a patch of another size": func() { server.Put("mirror/"+one.Name(), []byte("a")) },
+		"two patches":             func() { lose(t, server, one.Name()); lose(t, server, other.Name()) },
+		"a damaged list":          func() { server.Put("mirror/"+list, []byte("{")) },
+	} {
+		spoil()
+		if c := mustVerify(t, p, Verify{}); c.Left() != 1 || c.Damage[0].Name != list || c.Damage[0].Manifest != "addr" {
+			t.Errorf("%s: found %+v", name, c)
+		}
+		if c := mustVerify(t, p, Verify{Repair: true}); c.Repaired != 1 || c.Left() != 0 {
+			t.Errorf("%s: repaired %+v", name, c)
+		}
+		if c := mustVerify(t, p, Verify{}); len(c.Damage) != 0 || len(patchesIn(t, server, r)) != 2 {
+			t.Errorf("%s: left %+v", name, c)
+		}
+	}
+	// A publisher that does not have the patch takes it from the list.
+	lose(t, server, one.Name())
+	p = newPublisher(t, server.Endpoint, h, nil)
+	if c := mustVerify(t, p, Verify{Repair: true}); c.Left() != 0 {
+		t.Errorf("%+v", c)
+	}
+	if got := patchesIn(t, server, r); len(got) != 1 || got[0] != other {
+		t.Errorf("%v", got)
+	}
+}

@@ -58,6 +58,8 @@ func (v *verification) mend(ctx context.Context, u *uploads, f *finding) error {
 		return err
 	case !f.pack.IsZero():
 		return v.mendPack(ctx, u, f)
+	case f.manifest != nil && f.name == bucket.PatchListName(*f.manifest):
+		return v.mendPatches(ctx, u, f)
 	case f.manifest != nil:
 		return v.mendRecord(ctx, f)
 	case f.trust != nil:

@@ -38,8 +38,8 @@ type Verify struct {
 	Rate   *rate.Budget // of everything that is read; nil for no limit
 }
 
-// Verify looks for everything that the kept generations name: each text, each pack, and each
-// object with its size and its SHA-256. It needs no lease, and no publication waits for it, until it
+// Verify looks for everything that the kept generations name: each text, each pack and patch,
+// and each object with its size and its SHA-256. It needs no lease, and no publication waits for it, until it
 // repairs something.
 func (p *Publisher) Verify(ctx context.Context, req Verify) (report.Upload, error) {
 	if err := p.store.CheckCredentials(); err != nil {
@@ -108,7 +108,8 @@ type finding struct {
 	name      string // in the bucket
 	object    *object
 	pack      manifest.ObjectID // zero for something else
-	manifest  *bucket.Manifest  // whose record, object or pack it is; nil for a generation
+	patches   []bucket.Patch    // of a list of patches: those that are there
+	manifest  *bucket.Manifest  // whose record, object, pack or list it is; nil for a generation
 	path      string            // of a file with the object
 	trust     []byte            // what a version of the trust text must be; nil for anything else
 	number    int               // of the newest generation that names it
@@ -143,6 +144,9 @@ func (v *verification) look(ctx context.Context) error {
 		return err
 	}
 	if err := v.checkPacks(ctx); err != nil {
+		return err
+	}
+	if err := v.checkPatches(ctx); err != nil {
 		return err
 	}
 	if err := v.dropOutdated(ctx); err != nil {
@@ -369,7 +373,7 @@ func (v *verification) compareParts(ctx context.Context, o object, sum string) (
 	if !inParts {
 		return false, false
 	}
-	parts, err := hashParts(ctx, pacedReader{ctx, file, v.req.Rate}, o, partSize(o.size))
+	parts, err := hashParts(ctx, rate.ReaderAt(ctx, file, v.req.Rate), o, partSize(o.size))
 	if err != nil || count != fmt.Sprint(len(parts)) {
 		return false, false
 	}
@@ -398,7 +402,7 @@ func (v *verification) readObject(ctx context.Context, o object) (isMissing bool
 	var size int64
 	_, err = v.store.Read(ctx, o.name, func(from io.Reader) (err error) {
 		hash.Reset()
-		size, err = io.Copy(hash, io.LimitReader(paced{ctx, from, v.req.Rate}, o.size+1))
+		size, err = io.Copy(hash, io.LimitReader(rate.Reader(ctx, from, v.req.Rate), o.size+1))
 		return err
 	})
 	v.mu.Lock()
@@ -472,34 +476,4 @@ func (f *finding) report() report.UploadDamage {
 		d.Error += "; not repaired: " + report.OneLine(f.unmended.Error())
 	}
 	return d
-}
-
-// paced is a reader that keeps to a rate.
-type paced struct {
-	ctx  context.Context
-	from io.Reader
-	rate *rate.Budget // nil for no limit
-}
-
-func (r paced) Read(b []byte) (int, error) {
-	n, err := r.from.Read(b)
-	if r.rate != nil && err == nil {
-		err = r.rate.Wait(r.ctx, n)
-	}
-	return n, err
-}
-
-// pacedReader is paced for an io.ReaderAt.
-type pacedReader struct {
-	ctx  context.Context
-	from io.ReaderAt
-	rate *rate.Budget
-}
-
-func (r pacedReader) ReadAt(b []byte, at int64) (int, error) {
-	n, err := r.from.ReadAt(b, at)
-	if r.rate != nil && err == nil {
-		err = r.rate.Wait(r.ctx, n)
-	}
-	return n, err
 }
