@@ -38,7 +38,7 @@ func (s *Syncer) Adopt(ctx context.Context, req request.Adopt) (report.Adoption,
 	if ctx.Err() != nil {
 		return report.Adoption{}, context.Cause(ctx)
 	}
-	a := s.newAdoption(r, req, folder)
+	a := s.newAdoption(ctx, r, req, folder)
 	if !a.WantsNothing() {
 		wanting.saveWanted()
 		err = a.Take(ctx)
@@ -47,13 +47,12 @@ func (s *Syncer) Adopt(ctx context.Context, req request.Adopt) (report.Adoption,
 	return r.reportAdoption(a), err
 }
 
-func (s *Syncer) newAdoption(r *run, req request.Adopt, folder *adopt.Folder) *adopt.Adoption {
+func (s *Syncer) newAdoption(ctx context.Context, r *run, req request.Adopt, folder *adopt.Folder) *adopt.Adoption {
 	a := adopt.New(adopt.Config{
 		Folder: folder, Name: req.Folder, Move: req.Move, Algorithm: s.cfg.Algorithm, Partial: s.cfg.Mirror.Objects.Partial(),
 		Objects: r.session, Downloads: &s.cfg.Shared.downloads, Ledger: &s.cfg.Shared.adopting, Overhead: room.Overhead, Progress: s.progress,
-		Free: func() (space.Amount, error) {
-			free, err := s.cfg.Mirror.Free()
-			return free.Minus(s.cfg.Shared.Reserved(namesOfJobs(r.jobs))), err
+		Free: func(need space.Amount) (space.Amount, error) {
+			return r.tree.Room().FreeFor(ctx, need, namesOfJobs(r.jobs))
 		},
 	})
 	for _, j := range openJobs(r.jobs) {

@@ -318,3 +318,40 @@ func TestAHugeFileAmongManySmallOnesIsRefusedBeforeItFillsTheDisk(t *testing.T) 
 		t.Errorf("%d bytes are left of 400 MiB", free.Bytes)
 	}
 }
+
+// keptPatches are patches that fill a disk.
+type keptPatches struct{ path string }
+
+func (p keptPatches) Bytes() int64 {
+	info, err := os.Stat(p.path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+func (p keptPatches) Yield(int64) error { return os.Remove(p.path) }
+
+func (keptPatches) Destroy([]manifest.ObjectID) (int, error) { return 0, nil }
+
+func TestPatchesGiveWayToAdoptedFilesThatFitThen(t *testing.T) {
+	w := startOnDisk(t, "size=8m", "data")
+	patches := keptPatches{filepath.Join(w.dir, "patches")}
+	must(t, os.WriteFile(patches.path, make([]byte, 4*mib), 0o600))
+	w.cfg.Patches = patches
+	w.configure()
+	adopt := func(size int) (report.Adoption, error) {
+		folder := t.TempDir()
+		content := strings.Repeat("x", size)
+		w.publish("data", "2026.09", files{"a.dat": content})
+		must(t, os.WriteFile(filepath.Join(folder, "a.dat"), []byte(content), 0o600))
+		return w.syncer.Adopt(t.Context(), request.Adopt{Folder: folder})
+	}
+	if _, err := adopt(9 * mib); refusal.ReasonOf(err) != refusal.NoSpace || patches.Bytes() == 0 {
+		t.Errorf("a file that never fits: %v, and %d bytes of patches", err, patches.Bytes())
+	}
+	adopted, err := adopt(6 * mib)
+	must(t, err)
+	equal(t, "adopted", adopted.FilesAdopted, 1)
+	equal(t, "bytes of patches", patches.Bytes(), int64(0))
+}

@@ -103,14 +103,34 @@ func (s *Reservation) afterPatches(ctx context.Context, need, free space.Amount)
 	if s.dryRun || s.cfg.Patches == nil {
 		return free, nil
 	}
+	s.cfg.yieldPatches(ctx, need, free)
+	return s.free()
+}
+
+// yieldPatches removes patches, so that a need fits in what is free.
+func (c *Config) yieldPatches(ctx context.Context, need, free space.Amount) {
 	lacking := need.Bytes - free.Bytes
 	if space.Lacking(need, free) == space.LacksInodes {
 		lacking = space.Max
 	}
-	if err := s.cfg.Patches.Yield(lacking); err != nil {
-		s.cfg.Log.Warn().Ctx(ctx).Err(err).Msg("removing patches to make room failed")
+	if err := c.Patches.Yield(lacking); err != nil {
+		c.Log.Warn().Ctx(ctx).Err(err).Msg("removing patches to make room failed")
 	}
-	return s.free()
+}
+
+// FreeFor returns the space that is free for a need beside what running work will still take
+// for other manifests than those named. Patches give way if the need fits then.
+func (r *Room) FreeFor(ctx context.Context, need space.Amount, manifests []string) (space.Amount, error) {
+	others := r.Reserved(manifests)
+	free, err := r.cfg().Mirror.Free()
+	free = free.Minus(others)
+	patches := r.cfg().Patches
+	if err != nil || patches == nil || space.Fits(need, free) || need.Bytes > free.Bytes+patches.Bytes() {
+		return free, err
+	}
+	r.cfg().yieldPatches(ctx, need, free)
+	free, err = r.cfg().Mirror.Free()
+	return free.Minus(others), err
 }
 
 // makeRoom prunes what nothing keeps. If the manifest still does not fit, makeRoom also

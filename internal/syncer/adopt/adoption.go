@@ -54,8 +54,8 @@ type Config struct {
 	Objects   Objects
 	Downloads Downloads
 	Ledger    *Ledger
-	Free      func() (space.Amount, error) // without what others reserved
-	Overhead  int64                        // bytes that records and the state take
+	Free      func(need space.Amount) (space.Amount, error) // for a need, without what others reserved
+	Overhead  int64                                         // bytes that records and the state take
 	Progress  *progress.Tracker
 }
 
@@ -354,7 +354,7 @@ func (a *Adoption) Skip(path string, err error) {
 // still take. release gives back what was not used.
 func (a *Adoption) reserve(list []Candidate) (release func(), err error) {
 	need := a.need(list)
-	free, err := a.cfg.Free()
+	free, err := a.cfg.Free(need)
 	if err == nil && !space.Fits(need, free) {
 		err = space.Refuse(need, free, "")
 	}
