@@ -88,6 +88,7 @@ var checks = []check{
 	{"licence", []string{"service", "customer ID"}, (*examination).checkLicence},
 	{"download", []string{"service", "customer ID"}, (*examination).checkDownload},
 	{"space", []string{"data_dir", "service", "customer ID"}, (*examination).checkSpace},
+	{"patches", []string{"data_dir"}, (*examination).checkPatches},
 	{"services", []string{"configuration"}, (*examination).checkServices},
 	{"bucket", []string{"configuration"}, (*examination).checkPublish},
 	{"traces", []string{"configuration"}, (*examination).checkTraces},
