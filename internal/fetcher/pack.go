@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"syncd/internal/clients/transport"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 	"syncd/internal/verify"
@@ -32,6 +35,15 @@ const packOverhead = 64 << 10
 
 // maxPackWindow bounds the memory that a pack takes.
 const maxPackWindow = 8 << 20
+
+// decoders are idle ones: each takes some memory to begin with.
+var decoders = sync.Pool{New: func() any {
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxPackWindow))
+	if err != nil {
+		panic(err) // only for options that do not exist
+	}
+	return decoder
+}}
 
 // packAttempts is how often a pack is asked for that brings nothing new. Its contents come one
 // by one then, each with a retry budget of its own: a server that refuses packs because others
@@ -82,11 +94,14 @@ func (f *Fetcher) readPack(ctx context.Context, source PackSource, p Pack, use f
 		body.left += c.Size
 		largest = max(largest, c.Size)
 	}
-	decoder, err := zstd.NewReader(body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxPackWindow))
-	if err != nil {
-		return 0, err
+	decoder := decoders.Get().(*zstd.Decoder)
+	defer func() {
+		_ = decoder.Reset(nil) // lets go of the body
+		decoders.Put(decoder)
+	}()
+	if err := decoder.Reset(body); err != nil {
+		return 0, body.explain(err)
 	}
-	defer decoder.Close()
 	buffer := make([]byte, largest)
 	for _, c := range p.Contents {
 		content := buffer[:c.Size]
@@ -108,9 +123,44 @@ func (f *Fetcher) readPack(ctx context.Context, source PackSource, p Pack, use f
 
 // Keep makes a file of a content in memory that has its digest.
 func (f *Fetcher) Keep(ctx context.Context, content manifest.Object, bytes []byte) (verify.Proven, error) {
-	p, err := f.openPartial(ctx, content.ID.Digest(), true)
+	kept := verify.Proven{Name: Name(content.ID.Digest()), Object: content, IsNew: true}
+	err := f.keepNew(ctx, kept.Name, bytes)
+	if errors.Is(err, fs.ErrExist) {
+		err = f.keepAgain(ctx, content, bytes)
+	}
 	if err != nil {
 		return verify.Proven{}, refuseFullDisk(err)
+	}
+	return kept, nil
+}
+
+// keepNew makes a file that was not there. It is for thousands of small contents, which need
+// nothing of a download.
+func (f *Fetcher) keepNew(ctx context.Context, name string, bytes []byte) error {
+	if err := f.creating.Acquire(ctx, 1); err != nil {
+		return context.Cause(ctx)
+	}
+	file, err := fsops.Create(f.dir, name, finalPerm)
+	f.creating.Release(1)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = file.WriteAt(bytes, 0)
+	if err == nil && !file.HasPerm(finalPerm) {
+		err = fsops.Fchmod(file.OS(), finalPerm)
+	}
+	if err != nil { // bytes that the disk refused can still be in the page cache
+		return errors.Join(err, f.dir.RemoveAll(name))
+	}
+	return nil
+}
+
+// keepAgain makes the file of what an earlier call left.
+func (f *Fetcher) keepAgain(ctx context.Context, content manifest.Object, bytes []byte) error {
+	p, err := f.openPartial(ctx, content.ID.Digest(), true)
+	if err != nil {
+		return err
 	}
 	defer p.close()
 	if p.hasOldBytes {
@@ -123,9 +173,9 @@ func (f *Fetcher) Keep(ctx context.Context, content manifest.Object, bytes []byt
 		err = p.file.makeReadOnly()
 	}
 	if err != nil {
-		return verify.Proven{}, refuseFullDisk(p.discardIfUseless(err))
+		return p.discardIfUseless(err)
 	}
-	return verify.Proven{Name: p.name, Object: content, IsNew: true}, nil
+	return nil
 }
 
 // packBody is the body of a pack. It keeps within the bandwidth limit and the pace, and ends
