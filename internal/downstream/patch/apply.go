@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
 
 // Apply writes the new content from a segment on. The reader stands at Offset(first). It
-// returns how many bytes it wrote, which are wrong if the patch is: their digest decides.
+// returns how many bytes it wrote, which are wrong if the patch is: their digest decides. While a
+// segment is made and written, the next one is read.
 func (p *Patch) Apply(ctx context.Context, before io.ReaderAt, from io.Reader, first int, to io.Writer) (written int64, err error) {
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxMemory(maxWindow), zstd.WithDecodeAllCapLimit(true))
@@ -17,58 +19,109 @@ func (p *Patch) Apply(ctx context.Context, before io.ReaderAt, from io.Reader, f
 		return 0, err
 	}
 	defer decoder.Close()
-	a := applier{decoder: decoder, before: before, old: p.Old.Size, segment: make([]byte, 0, p.SegmentSize)}
-	for segment := first; segment < p.Segments(); segment++ {
-		if ctx.Err() != nil {
-			return written, context.Cause(ctx)
+	within, stop := context.WithCancel(ctx)
+	r := reading{Patch: p, before: before, from: from, idle: make(chan *part, readAhead), read: make(chan *part)}
+	for range readAhead {
+		r.idle <- &part{}
+	}
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer stop()
+	group.Go(func() { r.run(within, first) })
+	segment := make([]byte, 0, p.SegmentSize)
+	for part := range r.read {
+		if part.err != nil {
+			return written, part.err
 		}
-		a.body = grow(a.body[:0], int(p.bodies[segment]))
-		if _, err := io.ReadFull(from, a.body); err != nil {
-			return written, readError(err)
-		}
-		made, err := a.decode(p.length(segment))
+		made, err := part.decode(decoder, segment)
 		if err != nil {
-			return written, fmt.Errorf("segment %d: %w", segment, err)
+			return written, fmt.Errorf("segment %d: %w", part.segment, err)
 		}
 		n, err := to.Write(made)
 		written += int64(n)
 		if err != nil {
 			return written, err
 		}
+		r.idle <- part
 	}
-	return written, nil
+	return written, context.Cause(ctx)
 }
 
-// applier has the memory for one segment.
-type applier struct {
-	decoder               *zstd.Decoder
-	before                io.ReaderAt
-	old                   int64
-	body, region, segment []byte
+// readAhead is how many segments have memory: one is made, and one is read.
+const readAhead = 2
+
+// reading reads the segments of a patch ahead.
+type reading struct {
+	*Patch
+	before io.ReaderAt
+	from   io.Reader
+	idle   chan *part // to be read into
+	read   chan *part // in their order; closed at the end
 }
 
-// decode returns the segment of a body.
-func (a *applier) decode(length int64) ([]byte, error) {
-	extents, frame, err := parseExtents(a.body, a.old)
+// part is what a segment is made of.
+type part struct {
+	segment      int
+	length       int64  // of the segment
+	body, region []byte // memory
+	frame        []byte // within body
+	err          error  // of reading
+}
+
+func (r *reading) run(ctx context.Context, first int) {
+	defer close(r.read)
+	for segment := first; segment < r.Segments() && ctx.Err() == nil; segment++ {
+		var next *part
+		select {
+		case next = <-r.idle:
+		case <-ctx.Done():
+			return
+		}
+		next.segment, next.length = segment, r.length(segment)
+		next.err = r.fill(next)
+		select {
+		case r.read <- next:
+		case <-ctx.Done():
+			return
+		}
+		if next.err != nil {
+			return
+		}
+	}
+}
+
+// fill reads a body, and the region of the old content that it names.
+func (r *reading) fill(p *part) error {
+	p.body = grow(p.body[:0], int(r.bodies[p.segment]))
+	if _, err := io.ReadFull(r.from, p.body); err != nil {
+		return readError(err)
+	}
+	extents, frame, err := parseExtents(p.body, r.Old.Size)
+	if err == nil {
+		p.frame = frame
+		p.region, err = readRegion(r.before, extents, p.region)
+	}
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("segment %d: %w", p.segment, err)
 	}
-	if a.region, err = readRegion(a.before, extents, a.region); err != nil {
-		return nil, err
-	}
-	made := a.region
-	if len(frame) > 0 {
-		if err := a.decoder.ResetWithOptions(nil, zstd.WithDecoderDictRaw(0, a.region)); err != nil {
+	return nil
+}
+
+// decode returns the segment.
+func (p *part) decode(decoder *zstd.Decoder, segment []byte) ([]byte, error) {
+	made := p.region
+	if len(p.frame) > 0 {
+		if err := decoder.ResetWithOptions(nil, zstd.WithDecoderDictRaw(0, p.region)); err != nil {
 			return nil, err
 		}
 		// The decoder stops at the capacity: no frame makes more than the segment.
-		made, err = a.decoder.DecodeAll(frame, a.segment[:0:length])
-		if err != nil {
+		var err error
+		if made, err = decoder.DecodeAll(p.frame, segment[:0:p.length]); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 	}
-	if int64(len(made)) != length {
-		return nil, fmt.Errorf("%w: it makes %d bytes of %d", ErrInvalid, len(made), length)
+	if int64(len(made)) != p.length {
+		return nil, fmt.Errorf("%w: it makes %d bytes of %d", ErrInvalid, len(made), p.length)
 	}
 	return made, nil
 }
