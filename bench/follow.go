@@ -45,7 +45,7 @@ func measureFollow(ctx context.Context, b bench) (string, error) {
 }
 
 func (b bench) followFigures(ctx context.Context, up upstream, files int) ([]table.Figure, error) {
-	var ours, theirs, served, servedTheirs []measure.Sample
+	var ours, theirs, names, served, servedTheirs, none []measure.Sample
 	for round := range b.runs + 1 {
 		for _, c := range []struct {
 			to, server *[]measure.Sample
@@ -53,6 +53,7 @@ func (b bench) followFigures(ctx context.Context, up upstream, files int) ([]tab
 		}{
 			{&ours, &served, func(dir string) (*exec.Cmd, error) { return b.followOnce(up, dir) }},
 			{&theirs, &servedTheirs, func(dir string) (*exec.Cmd, error) { return curlFrom(up, dir, files) }},
+			{&names, &none, func(dir string) (*exec.Cmd, error) { return contender.Names(dir, files) }},
 		} {
 			taken, server, err := b.runBeside(ctx, up, c.command)
 			if err != nil {
@@ -66,9 +67,11 @@ func (b bench) followFigures(ctx context.Context, up upstream, files int) ([]tab
 	}
 	wall, cpu := measure.Ratios(ours, theirs)
 	_, server := measure.Ratios(served, servedTheirs)
+	_, least := measure.Ratios(names, theirs)
 	return []table.Figure{
 		table.Row("seconds of a follower's first sync, relative to curl -Z", wall, "%.2f", 0.35),
 		table.Row("CPU of the follower, relative to curl -Z", cpu, "%.2f", 0.35),
+		table.Row("CPU of creating, renaming and linking as many files, and nothing else, relative to curl -Z", least, "%.2f", 0),
 		table.Row("CPU of the server, relative to curl -Z", server, "%.2f", 0),
 	}, nil
 }

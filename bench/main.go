@@ -44,7 +44,11 @@ func run(ctx context.Context) error {
 	quick := flag.Bool("quick", false, "run once with a tenth of the sizes, to see that cases run")
 	profile := flag.String("profile", "", "instead of measuring, profile one sync of the case named by -only with perf, into this file")
 	list := flag.String("loop", "", "internal: act as the bare Go loop for this list of files")
+	names := flag.Int("names", 0, "internal: make so many files with two names in the working directory")
 	flag.Parse()
+	if *names > 0 {
+		return contender.MakeNames(*names)
+	}
 	if *list != "" {
 		return contender.Loop(ctx, *list)
 	}
