@@ -113,6 +113,7 @@ func (c *candidate) Live(record mirror.Record) {
 	if _, known := changes.Find(j.state.Compared, before.ID(), record.ID()); !known && before.Manifest != "" {
 		j.state.Compared = changes.Keep(j.state.Compared, rows.OfFiles(before, record))
 	}
+	j.plan().told.Forget() // the record has it
 	j.active = record
 	j.republished = c.tree.IsRepublished(j.target, j.state, before, record)
 	j.settle(report.Updated)

@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"hash/maphash"
+	"iter"
 	"slices"
 	"strings"
 
@@ -10,19 +11,66 @@ import (
 	"syncd/internal/mirror"
 )
 
-// index finds files by their references, without case. Entries with the same hash form a
-// chain, so that an entry takes little more memory than its two numbers.
+// index finds files by their references, without case. A map of Go would take three times the
+// memory of a table, and the files have what the hashes are made of.
 type index struct {
 	entries []entry
-	exact   map[uint64]int32 // first entry of the chain, by the hash of the reference
-	series  map[uint64]int32 // the same, by the hash of the reference without release and tag
+	exact   table // by the whole reference
+	series  table // by the reference without release and tag
 }
 
 // entry is a file and the revisions that have it.
 type entry struct {
 	file                  *mirror.File
 	in                    *set
-	nextExact, nextSeries int32 // -1 at the end of a chain
+	nextExact, nextSeries int32 // the number of the next entry of the chain, from 1 on; 0 at its end
+}
+
+// table has chains of entries.
+type table struct {
+	heads []int32 // the first entry of each chain, as in entry; their number is a power of two
+	hash  func(manifest.Parts) uint64
+	next  func(*entry) *int32
+}
+
+func newIndex() index {
+	const chains = 16
+	return index{
+		exact:  table{make([]int32, chains), exactHash, func(e *entry) *int32 { return &e.nextExact }},
+		series: table{make([]int32, chains), seriesHash, func(e *entry) *int32 { return &e.nextSeries }},
+	}
+}
+
+// put adds an entry. There are as many chains as entries, or up to twice as many.
+func (x *index) put(e entry) {
+	x.entries = append(x.entries, e)
+	for _, t := range []*table{&x.exact, &x.series} {
+		from := len(x.entries) - 1
+		if from == len(t.heads) {
+			t.heads, from = make([]int32, 2*len(t.heads)), 0
+		}
+		for i := from; i < len(x.entries); i++ {
+			e := &x.entries[i]
+			head := t.head(t.hash(e.file.Reference.Parts()))
+			*t.next(e), *head = *head, int32(i+1) //nolint:gosec // at most maxFiles and what is served
+		}
+	}
+}
+
+func (t *table) head(hash uint64) *int32 { return &t.heads[hash&uint64(len(t.heads)-1)] }
+
+// like returns the entries whose references have the same hash as ref in a table.
+func (x *index) like(ref manifest.Parts, t *table) iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		hash := t.hash(ref)
+		for at := *t.head(hash); at > 0; {
+			e := &x.entries[at-1]
+			if t.hash(e.file.Reference.Parts()) == hash && !yield(e) {
+				return
+			}
+			at = *t.next(e)
+		}
+	}
 }
 
 // set is a set of revisions. Equal sets are one, because thousands of files have the same.
@@ -49,7 +97,7 @@ type builder struct {
 }
 
 func newBuilder() *builder {
-	return &builder{index: index{exact: map[uint64]int32{}, series: map[uint64]int32{}}, none: &set{larger: map[*Revision]*set{}}}
+	return &builder{index: newIndex(), none: &set{larger: map[*Revision]*set{}}}
 }
 
 // add adds a revision. Served ones are added before the others.
@@ -59,30 +107,19 @@ func (b *builder) add(r *Revision, isServed bool) {
 		b.nServed++
 	}
 	for _, f := range r.files {
-		ref := f.Reference.Parts()
-		exact, series := exactHash(ref), seriesHash(ref)
-		if e := b.find(f, exact); e != nil {
+		if e := b.find(f); e != nil {
 			e.in = e.in.with(r)
-			continue
+		} else {
+			b.put(entry{file: f, in: b.none.with(r)})
 		}
-		e := entry{file: f, in: b.none.with(r), nextExact: -1, nextSeries: -1}
-		at := int32(len(b.entries)) //nolint:gosec // at most maxFiles and what is served
-		if first, found := b.exact[exact]; found {
-			e.nextExact = first
-		}
-		if first, found := b.series[series]; found {
-			e.nextSeries = first
-		}
-		b.entries = append(b.entries, e)
-		b.exact[exact], b.series[series] = at, at
 	}
 }
 
 // find returns the entry of the same file.
-func (b *builder) find(f *mirror.File, exact uint64) *entry {
-	for i, e := range b.chain(b.exact, exact, nextExact) {
+func (b *builder) find(f *mirror.File) *entry {
+	for e := range b.like(f.Reference.Parts(), &b.exact) {
 		if e.file == f || sameFile(e.file, f) {
-			return &b.entries[i]
+			return e
 		}
 	}
 	return nil
@@ -94,23 +131,6 @@ func sameFile(a, b *mirror.File) bool {
 
 func sameMetadata(a, b *manifest.Metadata) bool {
 	return a == b || a != nil && b != nil && a.MD5 == b.MD5 && a.SHA1 == b.SHA1 && slices.Equal(a.Members, b.Members)
-}
-
-func nextExact(e *entry) int32  { return e.nextExact }
-func nextSeries(e *entry) int32 { return e.nextSeries }
-
-// chain returns the entries of a chain.
-func (x *index) chain(heads map[uint64]int32, hash uint64, next func(*entry) int32) func(func(int32, *entry) bool) {
-	return func(yield func(int32, *entry) bool) {
-		at, found := heads[hash]
-		for found && at >= 0 {
-			e := &x.entries[at]
-			if !yield(at, e) {
-				return
-			}
-			at = next(e)
-		}
-	}
 }
 
 // filesOf returns the files of a record that requests can name, in the provider's order. They
@@ -147,7 +167,7 @@ func (b *builder) earlier(r *Revision) *Revision {
 // shared returns the same file of a revision that was added before, and otherwise a copy that
 // belongs to no record. A copy has no path, because no request names it.
 func (b *builder) shared(f *mirror.File) *mirror.File {
-	if e := b.find(f, exactHash(f.Reference.Parts())); e != nil {
+	if e := b.find(f); e != nil {
 		return e.file
 	}
 	if f.Path == "" {

@@ -15,7 +15,7 @@ import (
 func (s *Snapshot) FileReleases(ref manifest.Reference, sees Sees) []manifest.Release {
 	months := map[manifest.Release]bool{}
 	asked := ref.Parts()
-	for _, e := range s.chain(s.series, seriesHash(asked), nextSeries) {
+	for e := range s.like(asked, &s.series) {
 		if r := s.best(e, s.inLists(sees)); r != nil {
 			if own := e.file.Reference.Parts(); isSameSeries(own, asked) && own.Release.IsMonth() {
 				months[own.Release] = true
@@ -68,7 +68,7 @@ func (s *Snapshot) File(ref manifest.Reference, sees Sees) (File, bool) {
 func (s *Snapshot) exactly(ref manifest.Parts, sees Sees) (found File, ok bool) {
 	const otherSpelling, hidden = 1 << 31, 1 << 30
 	least := 0
-	for _, e := range s.chain(s.exact, exactHash(ref), nextExact) {
+	for e := range s.like(ref, &s.exact) {
 		r, rank := s.best(e, s.inLists(sees)), 0
 		if r == nil {
 			r, rank = s.best(e, nil), hidden
@@ -92,7 +92,7 @@ func (s *Snapshot) exactly(ref manifest.Parts, sees Sees) (found File, ok bool) 
 // Differs is true for a file that lists show with other bytes, too: to other rings.
 func (s *Snapshot) Differs(f File) bool {
 	own := f.file.Reference.Parts()
-	for _, e := range s.chain(s.exact, exactHash(own), nextExact) {
+	for e := range s.like(own, &s.exact) {
 		isSame := e.file.Object == f.file.Object || !strings.EqualFold(e.file.Reference.Parts().Tag, own.Tag) || !isSameSeries(e.file.Reference.Parts(), own)
 		if !isSame && slices.ContainsFunc(e.in.revisions, func(r *Revision) bool { return s.listed[r] }) {
 			return true
@@ -106,7 +106,7 @@ func (s *Snapshot) resolve(ref manifest.Parts, sees Sees) (found File, ok bool) 
 	alias := ref.Release
 	fits := func(r *Revision) bool { return alias == manifest.Latest || r.holds(alias) }
 	var month manifest.Release
-	for _, e := range s.chain(s.series, seriesHash(ref), nextSeries) {
+	for e := range s.like(ref, &s.series) {
 		r := s.best(e, func(r *Revision) bool { return s.inLists(sees).sees(r) && fits(r) })
 		if r == nil {
 			continue

@@ -10,15 +10,13 @@ import (
 // findShared finds the files of which revisions of several manifests have different bytes. A
 // path names a file and no manifest, so followers get one of them, whatever they ask for.
 func (s *Snapshot) findShared() {
-	for hash, head := range s.exact {
-		if s.entries[head].nextExact < 0 {
-			continue // nearly all
-		}
-		for _, e := range s.chain(s.exact, hash, nextExact) {
-			for _, r := range e.in.revisions {
-				if s.listed[r] && s.isElsewhere(e.file, r.Manifest) {
-					s.shared[r] = append(s.shared[r], e.file)
-				}
+	if len(s.manifests) < 2 {
+		return
+	}
+	for _, e := range s.entries {
+		for _, r := range e.in.revisions {
+			if s.listed[r] && s.isElsewhere(e.file, r.Manifest) {
+				s.shared[r] = append(s.shared[r], e.file)
 			}
 		}
 	}
@@ -27,7 +25,7 @@ func (s *Snapshot) findShared() {
 // isElsewhere is true for a file that lists of another manifest have with other bytes.
 func (s *Snapshot) isElsewhere(f *mirror.File, manifestName string) bool {
 	own := f.Reference.Parts()
-	for _, e := range s.chain(s.exact, exactHash(own), nextExact) {
+	for e := range s.like(own, &s.exact) {
 		other := e.file.Reference.Parts()
 		if e.file.Object == f.Object || !isSameSeries(own, other) || !strings.EqualFold(own.Tag, other.Tag) {
 			continue

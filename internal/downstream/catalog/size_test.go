@@ -96,16 +96,16 @@ func TestACatalogOfVeryManyFilesTakesLittleMemory(t *testing.T) {
 	c.Rebuild()
 	perFile := (heap() - before) / veryMany
 	t.Logf("%d bytes for each file that is served", perFile)
-	if perFile > 300 {
-		t.Errorf("%d bytes for each served file, want at most 300", perFile)
+	if perFile > 100 {
+		t.Errorf("%d bytes for each served file, want at most 100", perFile)
 	}
 	before = heap()
 	l.earlier = []mirror.Record{recordOfMany("2026.09")}
 	c.Rebuild()
 	perFile = (heap() - before) / veryMany
 	t.Logf("%d bytes for each file of an earlier release", perFile)
-	if perFile > 700 {
-		t.Errorf("%d bytes for each file of an earlier release, want at most 700", perFile)
+	if perFile > 500 {
+		t.Errorf("%d bytes for each file of an earlier release, want at most 500", perFile)
 	}
 	runtime.KeepAlive(c)
 	runtime.KeepAlive(l)

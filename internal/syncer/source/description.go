@@ -23,8 +23,11 @@ type Description struct {
 	complete bool   // nothing is left to ask
 }
 
-// Forget drops everything.
+// Forget drops everything. d may be nil.
 func (d *Description) Forget() {
+	if d == nil {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.files, d.shared, d.text, d.aliases, d.summary, d.complete = nil, nil, 0, nil, "", false
