@@ -33,7 +33,29 @@ func measureScale(ctx context.Context, b bench) (string, error) {
 		}
 		syncd, loop = append(syncd, samples[0]), append(loop, samples[1])
 	}
-	return table.Figures("First syncs of files of 1 KiB.", b.scaleFigures(syncd, loop)), nil
+	largest := scaleCounts[len(scaleCounts)-1]
+	peak, err := b.peakServing(ctx, b.smaller(largest))
+	if err != nil {
+		return "", err
+	}
+	figures := append(b.scaleFigures(syncd, loop), table.Row("peak memory at "+humanize.Comma(largest)+" files of a daemon with `serve`, MiB", inMiB(peak), "%.0f", 200))
+	return table.Figures("First syncs of files of 1 KiB.", figures), nil
+}
+
+// peakServing returns the peak memory of a daemon that mirrors files for others, for the first
+// time. It also asks for the Metadata of each file.
+func (b bench) peakServing(ctx context.Context, files int64) (peak int64, err error) {
+	e, err := provider.Emulate(ctx, b.work, provider.Repeat(files, provider.KiB))
+	if err != nil {
+		return 0, err
+	}
+	defer e.Close()
+	up, err := b.startUpstream(ctx, e, "", "")
+	if err != nil {
+		return 0, err
+	}
+	taken, err := up.End()
+	return taken.Peak, err
 }
 
 func (b bench) scaleFigures(syncd, loop []measure.Sample) (figures []table.Figure) {
