@@ -131,6 +131,29 @@ func TestABundleHasPatches(t *testing.T) {
 	}
 }
 
+// The generation of a syncd says that packs are there, and a bundle has none: small contents
+// come one by one.
+func TestABundleWhoseGenerationClaimsPacksBringsItsContents(t *testing.T) {
+	t.Parallel()
+	g := newGap(t, "one")
+	var files []emulator.File
+	for i := range 40 {
+		files = append(files, emulator.File{Name: fmt.Sprintf("%02d.dat", i), Content: emulator.Text(fmt.Sprint("small ", i))})
+	}
+	g.near.Provider.SetManifest("one", "2026.09", files...)
+	volumes := g.export("a.tar")
+	text, err := os.ReadFile(volumes[0])
+	g.near.Must(err)
+	if !strings.Contains(string(text), `"packs": 1`) {
+		t.Fatal("the generation claims no packs")
+	}
+	result, errors := g.take(0, volumes)
+	if m := result.Manifests[0]; m.FilesDownloaded != 40 || strings.Contains(errors, "pack") {
+		t.Errorf("%+v, %s", m, errors)
+	}
+	g.far.Expect(0, "verify")
+}
+
 func TestSameDataGivesTheSameBundle(t *testing.T) {
 	t.Parallel()
 	g := newGap(t, "one")
