@@ -26,20 +26,18 @@ func openPatches(e *Engine, disk *durable.Disk) error {
 	return nil
 }
 
-// roomForPatches is what patches may still take. They leave free what running syncs will
-// write, and what another release of all that is served would, but not more than a tenth of
-// the file system for that.
+// roomForPatches is what patches may still take beside what running syncs will write.
 func roomForPatches(e *Engine) int64 {
 	free, err := e.mirror.Free()
 	volume, volumeErr := e.mirror.Volume()
 	if err != nil || volumeErr != nil {
 		return 0
 	}
-	var next int64
+	var served int64
 	for _, r := range e.mirror.Current().Records {
-		next += r.Bytes
+		served += r.Bytes
 	}
-	return free.Bytes - e.directory.Room().Reserved(nil).Bytes - min(next, volume/10)
+	return patches.Room(free.Bytes-e.directory.Room().Reserved(nil).Bytes, volume, served)
 }
 
 // patchesShown is what the metrics show of patches.
