@@ -64,10 +64,7 @@ func (b bench) syncBeside(ctx context.Context, rate int, p provider.Provider) (t
 	scraping, stop := context.WithCancel(ctx)
 	var beside scraper
 	beside.start(scraping, "http://"+d.Address+"/metrics", rate)
-	e, err := d.Next("sync")
-	if err == nil && e.Changed != true {
-		err = errors.New("the sync failed")
-	}
+	e, err := d.FirstSync()
 	stop()
 	beside.workers.Wait()
 	taken, ended := d.End()

@@ -80,10 +80,7 @@ func (b bench) startUpstream(ctx context.Context, p provider.Provider, serve, mo
 	e, err := d.Next("serving followers")
 	if err == nil {
 		up.url = "http://" + e.Address
-		e, err = d.Next("sync")
-	}
-	if err == nil && e.Changed != true {
-		err = errors.New("the sync failed")
+		_, err = d.FirstSync()
 	}
 	if err != nil {
 		_, ended := d.End()

@@ -31,6 +31,8 @@ type Event struct {
 	Message, Address, Level, Error string
 	Changed                        any // a bool for a sync
 	Seconds                        float64
+
+	line string
 }
 
 // Start starts a daemon of a binary with more in its configuration, and its files below
@@ -74,10 +76,20 @@ func (d *Daemon) Next(message string) (Event, error) {
 			return e, fmt.Errorf("log line %q: %w", d.lines.Text(), err)
 		}
 		if e.Message == message {
+			e.line = d.lines.Text()
 			return e, nil
 		}
 	}
 	return Event{}, errors.Join(fmt.Errorf("the daemon ended before it logged %q", message), d.lines.Err())
+}
+
+// FirstSync waits for the sync that a start begins, which must bring something new.
+func (d *Daemon) FirstSync() (Event, error) {
+	e, err := d.Next("sync")
+	if err == nil && e.Changed != true {
+		err = fmt.Errorf("the first sync brought nothing new: %s", e.line)
+	}
+	return e, err
 }
 
 // Syncs waits until count syncs have ended.
