@@ -19,7 +19,7 @@ serve:
   bandwidth: 50MiB
   keep: 2d
   keep_max: 50GiB
-  rings: [{name: canary}, {name: rest, delay: 24h, stop_above: "5%"}]
+  rings: [{name: canary}, {name: rest, delay: 24h, stop_above: "5%"}, {name: far, delay: 24h, after: {share: "80%", hosts: 3}, max_wait: 3d}, {name: last, delay: 24h, after: {share: "100%"}}]
 `), Environment{})
 	must(t, err)
 	got := c.Serve
@@ -32,7 +32,9 @@ serve:
 	got.Bandwidth, got.PublicURL = Serve{}.Bandwidth, nil
 	want := Serve{
 		Listen: "0.0.0.0:9443", WebConfig: "/etc/syncd/serve.yml", IDsFile: "/etc/syncd/ids", Keep: 2 * value.Day, KeepMax: 50 << 30, MaxHosts: 1000,
-		Rings: []Ring{{Name: "canary", StopAbove: NeverStop}, {Name: "rest", Delay: 24 * time.Hour, StopAbove: 0.05}},
+		Rings: []Ring{{Name: "canary", StopAbove: NeverStop}, {Name: "rest", Delay: 24 * time.Hour, StopAbove: 0.05},
+			{Name: "far", Delay: 24 * time.Hour, StopAbove: NeverStop, AfterShare: 0.8, AfterHosts: 3, MaxWait: 3 * value.Day},
+			{Name: "last", Delay: 24 * time.Hour, StopAbove: NeverStop, AfterShare: 1, AfterHosts: 1, MaxWait: 48 * time.Hour}},
 	}
 	if !reflect.DeepEqual(want, got) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -48,19 +50,27 @@ func TestServeIsOffByDefault(t *testing.T) {
 func TestServeProblems(t *testing.T) {
 	for text, want := range map[string]string{
 		`{listen: ":1"}`: "serve.public_url: is missing",
-		`{listen: ":1", public_url: "https://mirror.example.net/files"}`: "serve.public_url: has more than scheme, host and port",
-		`{listen: ":1", public_url: "https://me@mirror.example.net"}`:    "serve.public_url: has more than scheme, host and port",
-		`{listen: nowhere, public_url: "https://m"}`:                     "serve.listen: is not host:port",
-		`{rings: [{delay: 1h}]}`:                                         "serve.rings[0].name: is missing",
-		`{rings: [{name: a}, {name: a}]}`:                                "serve.rings[1].name: names an earlier ring, too",
-		`{rings: [{name: a, delay: 2h}, {name: b, delay: 1h}]}`:          "serve.rings[1].delay: is shorter than that of the ring before",
-		`{rings: [{name: "a b"}]}`:                                       "serve.rings[0].name: is not a plain name",
-		`{rings: [{name: a, stop_above: 5}]}`:                            "serve.rings[0].stop_above: is not a percentage",
-		`{rings: canary}`:                                                "serve.rings: must be a list",
-		`{keep: never}`:                                                  "serve.keep: is not a duration",
-		`{keep_max: much}`:                                               "serve.keep_max: is not a size",
-		`{keep_max: 9EiB}`:                                               "serve.keep_max: is too large",
-		`{max_hosts: 0}`:                                                 "serve.max_hosts: is out of range",
+		`{listen: ":1", public_url: "https://mirror.example.net/files"}`:   "serve.public_url: has more than scheme, host and port",
+		`{listen: ":1", public_url: "https://me@mirror.example.net"}`:      "serve.public_url: has more than scheme, host and port",
+		`{listen: nowhere, public_url: "https://m"}`:                       "serve.listen: is not host:port",
+		`{rings: [{delay: 1h}]}`:                                           "serve.rings[0].name: is missing",
+		`{rings: [{name: a}, {name: a}]}`:                                  "serve.rings[1].name: names an earlier ring, too",
+		`{rings: [{name: a, delay: 2h}, {name: b, delay: 1h}]}`:            "serve.rings[1].delay: is shorter than that of the ring before",
+		`{rings: [{name: "a b"}]}`:                                         "serve.rings[0].name: is not a plain name",
+		`{rings: [{name: a, stop_above: 5}]}`:                              "serve.rings[0].stop_above: is not a percentage",
+		`{rings: [{name: a, after: {hosts: 3}}]}`:                          "serve.rings[0].after: is on the first ring",
+		`{rings: [{name: a}, {name: b, after: {hosts: 0}}]}`:               "serve.rings[1].after.hosts: is out of range",
+		`{rings: [{name: a}, {name: b, after: {share: "101%"}}]}`:          "serve.rings[1].after.share: is not a percentage",
+		`{rings: [{name: a}, {name: b, after: {share: "0%"}}]}`:            "serve.rings[1].after.share: is a share that no host must serve",
+		`{rings: [{name: a}, {name: b, after: {}}]}`:                       "serve.rings[1].after: is empty",
+		`{rings: [{name: a}, {name: b, after: {hosts: 3, shares: 1}}]}`:    "serve.rings[1].after.shares: unknown key",
+		`{rings: [{name: a}, {name: b, max_wait: 1h}]}`:                    "serve.rings[1].max_wait: is without after",
+		`{rings: [{name: a}, {name: b, after: {hosts: 3}, max_wait: 0s}]}`: "serve.rings[1].max_wait: is no time",
+		`{rings: canary}`:  "serve.rings: must be a list",
+		`{keep: never}`:    "serve.keep: is not a duration",
+		`{keep_max: much}`: "serve.keep_max: is not a size",
+		`{keep_max: 9EiB}`: "serve.keep_max: is too large",
+		`{max_hosts: 0}`:   "serve.max_hosts: is out of range",
 	} {
 		_, err := parse("syncd.yaml", []byte(minimal+"\nserve: "+text+"\n"), Environment{})
 		if err == nil || !strings.Contains(err.Error(), want) {

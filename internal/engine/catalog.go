@@ -25,6 +25,7 @@ type Followers struct {
 	audit    *audit.Log
 	signing  offer.Signing
 	relay    *offer.Relay
+	hooks    *Hooks
 
 	composing   sync.Mutex       // guards what follows
 	offered     *catalog.Catalog // of generations; the same as catalog with serve

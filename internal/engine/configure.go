@@ -187,7 +187,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, from *connection, id config.Se
 		}),
 		Built: e.options.Built, PublishAfter: cfg.Transfers.PublishAfter,
 		Guards:   source.Guards{MinKeepRatio: cfg.Guards.MinKeepRatio, MinBytesRatio: cfg.Guards.MinBytesRatio, MaxFileShrink: cfg.Guards.MaxFileShrink},
-		Describe: cfg.Serve.IsOn() || cfg.Publish.S3.IsSet(), Follower: e.follower(cfg),
+		Describe: cfg.Serve.IsOn() || cfg.Publish.S3.IsSet(), Follower: e.follower(cfg), Tell: e.Followers.tell,
 	}
 }
 

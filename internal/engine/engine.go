@@ -119,6 +119,7 @@ func newEngine(b *base) *Engine {
 	e := &Engine{base: b, bandwidth: rate.NewBudget(rate.Timetable{})}
 	e.silence = &silence{base: b, progress: &e.progress}
 	e.Hooks, e.Scrub, e.Followers = &Hooks{base: b}, newScrub(e), &Followers{base: b}
+	e.Followers.hooks = e.Hooks
 	e.Bundles = &Bundles{base: b, engine: e}
 	e.Probes = &Probes{base: b, engine: e, changed: make(chan struct{}, 1)}
 	e.Ages = &Ages{base: b, engine: e}

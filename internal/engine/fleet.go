@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"syncd/internal/config"
 	"syncd/internal/downstream/catalog"
@@ -26,8 +27,24 @@ func (f *Followers) openFleet(cfg *config.Config) (err error) {
 		return nil
 	}
 	f.fleet, err = rings.New(offer.Releases{Catalog: f.catalog, Orders: f.orders}, f.store, cfg.Serve.MaxHosts, f.options.Log)
+	if err == nil {
+		f.withhold()
+	}
 	f.catalog.SetNeeded(func(*catalog.Snapshot) []*catalog.Revision { return f.needed() })
 	return err
+}
+
+// withhold keeps from followers what the upstream of this host shows it no more.
+func (f *Followers) withhold() {
+	if f.fleet == nil {
+		return
+	}
+	all, err := offer.Withheld(f.store, f.mirror.Current())
+	if err != nil {
+		f.options.Log.Warn().Err(err).Msg("reading what the upstream shows no more failed; followers see it until the next sync")
+		return
+	}
+	f.fleet.Withhold(all)
 }
 
 // needed are the revisions that rings need. They may be older than all that `retain` keeps.
@@ -56,8 +73,15 @@ func (f *Followers) Fleet() *rings.Fleet { return f.fleet }
 // Run saves what followers tell until the context ends.
 func (f *Followers) Run(ctx context.Context) {
 	if f.fleet != nil {
-		f.fleet.Run(ctx)
+		f.fleet.Run(ctx, f.tellWaiting)
 	}
+}
+
+// tellWaiting adds the event for a ring that waits too long.
+func (f *Followers) tellWaiting(w report.WaitingRing) error {
+	current := f.mirror.Current()
+	of := mirror.Record{Manifest: w.Manifest, Release: w.Release, Revision: w.Revision}
+	return f.hooks.outbox.Add(f.hooks.outbox.Waiting(of, current.Number, w.Ring, w.Text(time.Now())))
 }
 
 // Page shows a part of the followers.
@@ -112,14 +136,10 @@ func (f *Followers) release(ctx context.Context, req request.ServeRelease) (ende
 	return ended, err
 }
 
-// shown is what the metrics show of the followers.
-func (f *Followers) shown() (shown metrics.Fleet) {
-	if f.fleet == nil {
-		return shown
-	}
-	for c, hosts := range f.fleet.Counts() {
-		shown.Hosts = append(shown.Hosts, metrics.FleetHosts{Ring: c.Ring, Release: c.Release, State: string(c.State), Hosts: hosts})
-	}
-	shown.Stopped = f.fleet.Stopped()
-	return shown
+// tell adds to the state of a manifest what an upstream must know of consumers and followers.
+func (f *Followers) tell(name string, s rings.State) rings.State {
+	return offer.Tell(f.notes, f.fleet, name, s)
 }
+
+// shown is what the metrics show of the followers.
+func (f *Followers) shown() metrics.Fleet { return offer.Shown(f.Config(), f.fleet) }

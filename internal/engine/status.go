@@ -10,6 +10,7 @@ import (
 
 	"syncd/internal/clients/origin"
 	"syncd/internal/config"
+	"syncd/internal/engine/offer"
 	"syncd/internal/engine/upload"
 	"syncd/internal/golive"
 	"syncd/internal/golive/probe"
@@ -35,6 +36,9 @@ func (e *Engine) Status() (report.Status, error) {
 	showProbes(&s, e.Config(), e.notes.Trials())
 	for i := range s.Manifests {
 		s.Manifests[i].DestroyWaits = e.destructions.Waiting()[s.Manifests[i].Name]
+	}
+	if e.Followers.fleet != nil {
+		offer.ShowWaiting(&s, e.Followers.fleet.Waiting())
 	}
 	s.Exports = status.Exports(e.mirror, Exports(e.Config()), e.directory.Folders().Failed())
 	s.Scrub = status.Scrub(e.Scrub.Progress(), e.Config().Scrub.Schedule.IsSet())
@@ -91,6 +95,9 @@ func StatusOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader
 	trials, readErr := probe.Read(m.Root())
 	err = errors.Join(err, readErr)
 	showProbes(&s, cfg, trials)
+	waiting, readErr := offer.WaitingOnDisk(cfg, m, state)
+	err = errors.Join(err, readErr)
+	offer.ShowWaiting(&s, waiting)
 	s.Exports = status.Exports(m, Exports(cfg), nil)
 	if state != nil && err == nil {
 		var scrub store.Scrub

@@ -70,6 +70,7 @@ func (e *Engine) syncFrom(ctx context.Context, req request.Sync, parts *parts) (
 			e.witness.Carry(issued)
 		}
 	}
+	e.Followers.withhold()
 	e.Ages.Expire(ctx).addTo(&result)
 	e.Destruction.Due(ctx)
 	if err == nil {

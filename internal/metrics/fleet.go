@@ -12,12 +12,13 @@ type FleetHosts struct {
 type Fleet struct {
 	Hosts   []FleetHosts
 	Stopped map[string]int // newest releases that a ring does not see, by ring
+	Waiting map[string]int // manifests for whose newest release a ring waits for too long, by ring
 }
 
 // fleetCollector counts the followers at each scrape: every poll can change them.
 type fleetCollector struct {
-	read           func() Fleet
-	hosts, stopped *prometheus.Desc
+	read                    func() Fleet
+	hosts, stopped, waiting *prometheus.Desc
 }
 
 func newFleetCollector(read func() Fleet) *fleetCollector {
@@ -29,6 +30,7 @@ func newFleetCollector(read func() Fleet) *fleetCollector {
 		hosts: desc("fleet_hosts", "Followers by ring, release and state. The release is the served one, or for the states refused and failed the one that could not be taken; none or other if it is not served here.",
 			"ring", "release", "state"),
 		stopped: desc("fleet_stopped_releases", "Releases that a ring does not see because too many hosts of an earlier ring refused them, and that no newer one has replaced.", "ring"),
+		waiting: desc("fleet_waiting_releases", "Releases that a ring has not seen for longer than its max_wait, because too few hosts of the ring before serve them.", "ring"),
 	}
 }
 
@@ -36,6 +38,7 @@ func newFleetCollector(read func() Fleet) *fleetCollector {
 func (c *fleetCollector) Describe(descs chan<- *prometheus.Desc) {
 	descs <- c.hosts
 	descs <- c.stopped
+	descs <- c.waiting
 }
 
 // Collect implements prometheus.Collector.
@@ -49,5 +52,8 @@ func (c *fleetCollector) Collect(found chan<- prometheus.Metric) {
 	}
 	for ring, releases := range fleet.Stopped {
 		found <- prometheus.MustNewConstMetric(c.stopped, prometheus.GaugeValue, float64(releases), ring)
+	}
+	for ring, releases := range fleet.Waiting {
+		found <- prometheus.MustNewConstMetric(c.waiting, prometheus.GaugeValue, float64(releases), ring)
 	}
 }

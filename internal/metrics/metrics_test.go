@@ -26,7 +26,7 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 		Scrub:   func() Scrub { return Scrub{Share: 0.25, Completed: time.UnixMilli(10_500), Left: 2} },
 		Patches: func() Patches { return Patches{Made: 5, Failed: 1, Bytes: 12345} },
 		Fleet: func() Fleet {
-			return Fleet{Hosts: []FleetHosts{{"canary", "2026.11", "refused", 3}, {"rest", "none", "silent", 1}}, Stopped: map[string]int{"canary": 0, "rest": 1}}
+			return Fleet{Hosts: []FleetHosts{{"canary", "2026.11", "refused", 3}, {"rest", "none", "silent", 1}}, Stopped: map[string]int{"canary": 0, "rest": 1}, Waiting: map[string]int{"rest": 2}}
 		},
 		Hooks: func() []HookQueue { return []HookQueue{{"a", 2, time.UnixMilli(8_500)}, {"b", 0, time.Time{}}} },
 	})
@@ -91,6 +91,7 @@ syncd_fleet_hosts{release="2026.11",ring="canary",state="refused"} 3
 syncd_fleet_hosts{release="none",ring="rest",state="silent"} 1
 syncd_fleet_stopped_releases{ring="canary"} 0
 syncd_fleet_stopped_releases{ring="rest"} 1
+syncd_fleet_waiting_releases{ring="rest"} 2
 syncd_held_until_timestamp_seconds{manifest="one"} 0
 syncd_hook_deliveries_total{hook="a",result="delivered"} 0
 syncd_hook_deliveries_total{hook="a",result="failed"} 1

@@ -22,7 +22,7 @@ func (s *Status) Explain(now time.Time) {
 			continue
 		}
 		e := explanation{ManifestStatus: *m, daemon: s.Daemon, now: now}
-		m.Explanation = OneLine(joined(e.sentence(), e.age(), e.DestroyWaits))
+		m.Explanation = OneLine(joined(e.sentence(), e.age(), e.DestroyWaits, e.waiting()))
 	}
 	for i := range s.Exports {
 		s.Exports[i].Explanation = OneLine(s.Exports[i].sentence(s.Generation, s.waitsFor(s.Exports[i].View)))
@@ -43,6 +43,15 @@ func (s *Status) Explain(now time.Time) {
 func (m ManifestStatus) Brief(now time.Time) string {
 	e := explanation{ManifestStatus: m, now: now, brief: true}
 	return OneLine(joined(e.sentence(), e.age()))
+}
+
+// waiting says which rings of followers wait.
+func (e explanation) waiting() string {
+	var texts []string
+	for _, w := range e.Waiting {
+		texts = append(texts, w.Text(e.now))
+	}
+	return strings.Join(texts, "; ")
 }
 
 // headlineLimit is how many characters of a line `systemctl status` shows.

@@ -15,6 +15,8 @@ type FleetStatus struct {
 	Rings     []RingStatus     `json:"rings"`
 	Followers []FollowerStatus `json:"followers"`
 	Stopped   []Stop           `json:"stopped"`
+	Waiting   []WaitingRing    `json:"waiting"`
+	Counts    []FleetCount     `json:"counts"`
 	Destroyed []Destroyed      `json:"destroyed"`
 
 	Signed *Signed `json:"signed,omitempty"` // who signed what followers get; nil without a key
@@ -31,8 +33,17 @@ type FleetOverview struct {
 	States  map[FollowerState]int // followers in each
 	Worst   []FollowerStatus      // the first ones in the worst states
 	Stopped []Stop
+	Waiting []WaitingRing
 
 	Destroyed []Destroyed
+}
+
+// FleetCount is a number of hosts that are alike.
+type FleetCount struct {
+	Ring    string        `json:"ring"`
+	Release string        `json:"release"` // that they serve, or refused; "other" for one that is not served here, "none" for none
+	State   FollowerState `json:"state"`
+	Hosts   int           `json:"hosts"`
 }
 
 // RingStatus is a configured ring.
@@ -41,6 +52,45 @@ type RingStatus struct {
 	DelaySeconds float64  `json:"delay_seconds"`
 	StopAbove    *float64 `json:"stop_above"` // share of an earlier ring's hosts; null for any
 	Hosts        int      `json:"hosts"`
+
+	After *RingProof `json:"after,omitempty"` // nil for a ring that begins by its delay alone
+}
+
+// RingProof is how many hosts of the ring before must serve a release.
+type RingProof struct {
+	Share          float64 `json:"share"` // 0 for any
+	Hosts          int     `json:"hosts"`
+	MaxWaitSeconds float64 `json:"max_wait_seconds"`
+}
+
+// WaitingRing is a ring that does not see a release because too few hosts of the ring before
+// serve it.
+type WaitingRing struct {
+	Manifest   string           `json:"manifest"`
+	Release    manifest.Release `json:"release"`
+	Revision   string           `json:"revision"`
+	Ring       string           `json:"ring"`
+	For        string           `json:"for"`    // the ring before
+	Proven     int              `json:"proven"` // hosts of it that serve the release, and whose probe passed
+	Of         int              `json:"of"`     // hosts of it that mirror the manifest and polled in the last day
+	NeedsHosts int              `json:"needs_hosts"`
+	NeedsShare float64          `json:"needs_share"` // 0 for any
+	Since      time.Time        `json:"since"`
+	Overdue    bool             `json:"overdue"` // for longer than max_wait
+}
+
+// Text says which ring waits for which hosts. Its time is in the zone of now.
+func (w WaitingRing) Text(now time.Time) string {
+	needs := fmt.Sprintf("%d", w.NeedsHosts)
+	if w.NeedsShare > 0 {
+		needs = fmt.Sprintf("%g %% and at least %d", w.NeedsShare*100, w.NeedsHosts)
+	}
+	text := fmt.Sprintf("ring %s waits for %s of %s since %s: %d of %d hosts of ring %s that polled in the last day serve it, %s are needed",
+		w.Ring, w.Release, w.Manifest, Moment(w.Since.In(now.Location())), w.Proven, w.Of, w.For, needs)
+	if w.Overdue {
+		text += fmt.Sprintf("; that is longer than max_wait, `syncd fleet release %s` lets it go on", w.Release)
+	}
+	return text
 }
 
 // FollowerStatus is a host.

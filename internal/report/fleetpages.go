@@ -52,6 +52,8 @@ func (p FleetPages) WriteJSON(w io.Writer) error {
 		text = append([]byte("\n  "), text...)
 	}
 	text = appendIndented(text, "  ", head.Stopped)
+	text = appendIndented(append(text, ",\n  \"waiting\": "...), "  ", head.Waiting)
+	text = appendIndented(append(text, ",\n  \"counts\": "...), "  ", head.Counts)
 	text = appendIndented(append(text, ",\n  \"destroyed\": "...), "  ", head.Destroyed)
 	if head.Signed != nil {
 		text = appendIndented(append(text, ",\n  \"signed\": "...), "  ", head.Signed)

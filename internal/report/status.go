@@ -95,6 +95,7 @@ type ManifestStatus struct {
 	Discarded string     `json:"discarded,omitempty"` // the release that `syncd activate --discard` dropped; "" for none
 
 	Destroyed    *DestroyedRelease `json:"destroyed,omitempty"`     // the wanted release, if it was destroyed here; absent otherwise
+	Waiting      []WaitingRing     `json:"waiting,omitempty"`       // rings of followers that wait for it
 	DestroyWaits string            `json:"destroy_waits,omitempty"` // why what is due is not destroyed; absent while nothing is overdue
 
 	Wanted       string            `json:"wanted"`             // the configured release: latest, an alias, or a pinned month

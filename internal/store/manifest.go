@@ -48,6 +48,7 @@ type Manifest struct {
 	Ring      string    `json:"ring,omitempty"`      // whose generation it is, "" for that of all
 	Offered   string    `json:"offered,omitempty"`   // the revision that it names
 	OfferedAt time.Time `json:"offered_at,omitzero"` // when its publisher had that whole
+	KeptOut   string    `json:"kept_out,omitempty"`  // the served revision, if the ring sees it no more: it was stopped, say
 
 	Compared []changes.Compared `json:"compared,omitempty"` // how the last revisions differ from those that they replace
 

@@ -37,6 +37,8 @@ type Config struct {
 	Guards       source.Guards
 	Describe     bool        // records get what the provider says about files, for other hosts
 	Follower     rings.State // of this host, for an upstream that is a syncd
+	// Tell is that of package source.
+	Tell func(name string, s rings.State) rings.State
 }
 
 // Syncer syncs, adopts and repairs. Safe for concurrent use, as long as each
@@ -195,7 +197,7 @@ func (s *Syncer) source(c *Config, req request.Sync, lock *lockfile.File, tracke
 	return source.New(source.Config{
 		Provider: c.Provider, Bucket: c.Bucket, Upstream: s.upstream, Lockfile: lock, URL: c.Source, Algorithm: c.Algorithm, Follower: c.Follower,
 		Describe: c.Describe && !req.DryRun, Slots: s.requests, Progress: tracker, Log: c.Log,
-		Held: c.Mirror.Records.RevisionIDs,
+		Held: c.Mirror.Records.RevisionIDs, Tell: c.Tell,
 		Earlier: func(ctx context.Context, name string) (records []mirror.Record, err error) {
 			err = s.tree.Change(ctx, func() error { // no pruning meanwhile
 				records, err = c.Mirror.Records.Revisions(name)

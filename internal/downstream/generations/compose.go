@@ -49,11 +49,17 @@ func (g *Generations) renewLocked(r *ring, snapshot *catalog.Snapshot, now time.
 	return err
 }
 
+// withheld is the ring of a host without rings whose own upstream shows it less than it serves.
+const withheld = "upstream"
+
 // composeLocked makes the generation of what a ring sees now, without what names it.
 func (g *Generations) composeLocked(name string, snapshot *catalog.Snapshot) (*Edition, error) {
 	sees := g.seesOf(name)
 	e := &Edition{records: map[string]*Record{}, revisions: map[string]bool{}}
 	e.Ring, e.Destruction = name, map[string]destruction.Order{}
+	if name == "" && sees != nil { // followers keep what they have, as in a ring that sees something older
+		e.Ring = withheld
+	}
 	for _, name := range snapshot.Manifests(sees) {
 		revision, err := snapshot.Manifest(name, string(manifest.Latest), sees)
 		if err != nil {
@@ -78,7 +84,7 @@ func (g *Generations) composeLocked(name string, snapshot *catalog.Snapshot) (*E
 
 // seesOf is what a ring sees, nil for everything.
 func (g *Generations) seesOf(name string) catalog.Sees {
-	if g.cfg.Sees == nil || name == "" {
+	if g.cfg.Sees == nil {
 		return nil
 	}
 	return g.cfg.Sees(name)

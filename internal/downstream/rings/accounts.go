@@ -8,12 +8,14 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"syncd/internal/downstream/rings/promotion"
 	"syncd/internal/report/request"
 )
 
 // Limits of the reports. A host has one for each manifest that it polls.
 const (
 	maxReports  = 200_000
+	presentFor  = 24 * time.Hour     // a host proves something so long after its last poll
 	forgetAfter = 7 * 24 * time.Hour // without a poll
 	saveEvery   = time.Hour          // for a report in which only the time of the poll is new
 )
@@ -63,14 +65,14 @@ type reports struct {
 	maxHosts int                 // of an ID
 	accounts map[string]*account // by the name of the ID; none is empty
 	count    int                 // of all reports
-	tallies  map[place]tally
+	tallies  map[place]*promotion.Tally
 	changed  map[string]bool // keys of entries that are not saved yet
 	surplus  bool            // the state has reports that were not loaded
 	crowded  bool            // reports were dropped for new ones
 }
 
 func newReports(maxHosts int) reports {
-	return reports{limit: maxReports, maxHosts: maxHosts, accounts: map[string]*account{}, tallies: map[place]tally{}, changed: map[string]bool{}}
+	return reports{limit: maxReports, maxHosts: maxHosts, accounts: map[string]*account{}, tallies: map[place]*promotion.Tally{}, changed: map[string]bool{}}
 }
 
 // get returns a report, nil for none.
@@ -164,19 +166,28 @@ func (f *reports) isFirstPoll(a Asker) bool {
 	return false
 }
 
-// refusers names the first hosts of a ring that refused a revision.
+// refusers names hosts of a ring that refused a revision: the first of each ID, then the
+// second, so that no ID hides others by hosts that it makes up.
 func (f *reports) refusers(t target, ring string) (names []string) {
+	byID, longest := map[string][]string{}, 0
 	for name, of := range f.accounts {
-		for h, manifests := range of.hosts {
-			if r := manifests[t.manifest]; r != nil && r.Ring == ring {
-				if about, counts := r.against(); counts && about == t.Version {
-					names = append(names, hostName(name, h.Name))
-				}
+		for _, h := range of.inOrder() {
+			if r := of.hosts[h][t.manifest]; r != nil && r.Ring == ring && r.vote().Refuses == t.Version {
+				byID[name] = append(byID[name], hostName(name, h.Name))
+			}
+		}
+		longest = max(longest, len(byID[name]))
+	}
+	ids := slices.Sorted(maps.Keys(byID))
+	for n := 0; n < longest && len(names) < maxNamed; n++ {
+		for _, name := range ids {
+			if n < len(byID[name]) && len(names) < maxNamed {
+				names = append(names, byID[name][n])
 			}
 		}
 	}
 	slices.Sort(names)
-	return names[:min(len(names), maxNamed)]
+	return names
 }
 
 // set replaces a report.
@@ -185,7 +196,7 @@ func (f *reports) set(name string, k follower, next *hostReport) {
 	if before == nil {
 		f.makeRoom()
 	}
-	next.Since = next.SeenAt
+	next.Since, next.isPresent = next.SeenAt, true
 	if before != nil {
 		if before.Refused == next.Refused && before.Reason == next.Reason {
 			next.Since = before.Since
@@ -207,7 +218,7 @@ func (f *reports) put(name string, k follower, next *hostReport) {
 		f.accounts[name] = of
 	}
 	if before := of.hosts[k.host][k.Manifest]; before != nil {
-		f.tallied(k, before, -1)
+		f.tallied(name, k, before, -1)
 		delete(of.hosts[k.host], k.Manifest)
 		of.count, f.count = of.count-1, f.count-1
 	}
@@ -215,7 +226,7 @@ func (f *reports) put(name string, k follower, next *hostReport) {
 		if of.hosts[k.host] == nil {
 			of.hosts[k.host], of.sorted = map[string]*hostReport{}, nil
 		}
-		f.tallied(k, next, 1)
+		f.tallied(name, k, next, 1)
 		of.hosts[k.host][k.Manifest] = next
 		of.count, f.count = of.count+1, f.count+1
 	}
@@ -228,24 +239,37 @@ func (f *reports) put(name string, k follower, next *hostReport) {
 	}
 }
 
-func (f *reports) tallied(k follower, r *hostReport, n int) {
+func (f *reports) tallied(name string, k follower, r *hostReport, n int) {
 	if !r.hasState() {
 		return
 	}
 	p := place{r.Ring, k.Manifest}
-	t := f.tallies[p]
-	t.hosts += n
-	if about, counts := r.against(); counts {
-		if t.refused == nil {
-			t.refused = map[Version]int{}
-		}
-		if t.refused[about] += n; t.refused[about] == 0 {
-			delete(t.refused, about)
-		}
+	if f.tallies[p] == nil {
+		f.tallies[p] = &promotion.Tally{}
 	}
-	f.tallies[p] = t
-	if t.hosts == 0 {
+	f.tallies[p].Add(name, r.vote(), n)
+	if f.tallies[p].Hosts() == 0 {
 		delete(f.tallies, p)
+	}
+}
+
+// votes are what hosts say of a manifest.
+func (f *reports) votes(manifestName string) promotion.Votes {
+	return func(ring string) *promotion.Tally { return f.tallies[place{ring, manifestName}] }
+}
+
+// expire takes the votes of hosts that did not poll for a day.
+func (f *reports) expire(now time.Time) {
+	for name, of := range f.accounts {
+		for h, manifests := range of.hosts {
+			for manifestName, r := range manifests {
+				if r.isPresent && now.Sub(r.SeenAt) > presentFor {
+					f.tallied(name, follower{h, manifestName}, r, -1)
+					r.isPresent = false
+					f.tallied(name, follower{h, manifestName}, r, 1)
+				}
+			}
+		}
 	}
 }
 

@@ -17,13 +17,6 @@ import (
 	"syncd/internal/report"
 )
 
-// Version is one revision of a release. A release whose bytes the provider replaced has
-// several.
-type Version struct {
-	Release  manifest.Release
-	Revision string
-}
-
 // Served is a revision that is served here.
 type Served struct {
 	Version
@@ -62,9 +55,33 @@ type Fleet struct {
 
 	mu sync.RWMutex // guards what follows
 	reports
-	rings    rings
-	stops    map[target]report.Stop
-	approved map[manifest.Release]time.Time
+	rulings
+	withheld map[string]Withheld
+}
+
+// Withheld is what the upstream of this host shows it of a manifest no more, such as a release
+// that was stopped there. The zero value is nothing.
+type Withheld struct {
+	Above    manifest.Release // newer releases
+	Revision Version          // which this host serves all the same
+}
+
+func (w Withheld) holds(v Version) bool {
+	return w.Revision.Release != "" && (v == w.Revision || v.Release.Newer(w.Above))
+}
+
+// Withhold replaces what followers of this host don't see, by manifest, unless they took it.
+func (f *Fleet) Withhold(all map[string]Withheld) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.withheld = all
+}
+
+// Withholds is true if followers don't see something that this host serves.
+func (f *Fleet) Withholds() bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return len(f.withheld) > 0
 }
 
 // New returns a Fleet with what was saved before, with at most maxHosts hosts of an ID. It
@@ -87,10 +104,9 @@ func Read(catalog Catalog, saved Reader, configured []Ring, maxHosts int) (*Flee
 }
 
 func empty(catalog Catalog, maxHosts int) *Fleet {
-	return &Fleet{
-		catalog: catalog, now: time.Now, reports: newReports(maxHosts),
-		stops: map[target]report.Stop{}, approved: map[manifest.Release]time.Time{},
-	}
+	f := &Fleet{catalog: catalog, now: time.Now, reports: newReports(maxHosts)}
+	f.rulings = newRulings(func(key string) { f.changed[key] = true })
+	return f
 }
 
 // Configure puts rings and the most hosts of an ID in force, and judges by them what hosts
@@ -102,9 +118,10 @@ func (f *Fleet) Configure(configured []Ring, maxHosts int) {
 		f.trim(name, of)
 	}
 	var stops []report.Stop
+	f.grandfatherLocked()
 	for p, tally := range f.tallies {
-		for refused := range tally.refused {
-			if stop, isNew := f.judgeLocked(target{p.manifest, refused}, ""); isNew {
+		for _, refused := range tally.RefusedVersions() {
+			if stop, isNew := f.judgeLocked(target{p.manifest, refused}, "", ""); isNew {
 				stops = append(stops, stop)
 			}
 		}
@@ -133,7 +150,7 @@ func (f *Fleet) Asker(name, ring string, header http.Header) Asker {
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if i, found := f.rings.place(ring); found {
+	if i, found := f.rings.Place(ring); found {
 		a.counted = f.rings[i].Name
 	}
 	return a
@@ -147,8 +164,9 @@ func (f *Fleet) Visible(a Asker, manifestName string, s Served) bool {
 }
 
 func (f *Fleet) visibleLocked(a Asker, name string, s Served) bool {
-	i, found := f.rings.place(a.ring)
-	if !found || f.rings[i].isDue(s.LiveAt, f.now()) && !f.hidesLocked(target{name, s.Version}, i) {
+	i, found := f.rings.Place(a.ring)
+	isBegun := !found || f.rings.Decide(i, f.past(name, s), f.now(), nil).Begun && !f.isHidden(target{name, s.Version}, i)
+	if isBegun && !f.withheld[name].holds(s.Version) {
 		return true
 	}
 	// A host that took the revision when it could see it would otherwise find an older one.
@@ -175,7 +193,8 @@ func (f *Fleet) seenLocked(a Asker, asked string) (report.Stop, bool) {
 	if len(published) == 0 || f.isFirstPoll(a) || !f.admits(a.name, a.host(), f.now()) {
 		return report.Stop{}, false
 	}
-	next := hostReport{State: a.stateOf(name), Ring: f.rings.nameOf(a.ring), SeenAt: f.now().UTC()}
+	f.advanceLocked(name, published)
+	next := hostReport{State: a.stateOf(name), Ring: f.rings.NameOf(a.ring), SeenAt: f.now().UTC()}
 	var visible []Version
 	for _, s := range newestFirst(published) {
 		if f.visibleLocked(a, name, s) {
@@ -184,11 +203,12 @@ func (f *Fleet) seenLocked(a Asker, asked string) (report.Stop, bool) {
 	}
 	next.follow(f.get(a.name, a.follower(name)), visible)
 	f.set(a.name, a.follower(name), &next)
+	f.advanceLocked(name, published)
 	against, counts := next.against()
 	if !counts {
 		return report.Stop{}, false
 	}
-	return f.judgeLocked(target{name, against}, hostName(a.name, a.state.Host))
+	return f.judgeLocked(target{name, against}, a.name, a.state.Host)
 }
 
 // Forget drops hosts that have not polled for long.
@@ -245,7 +265,7 @@ func (f *Fleet) Needed(manifestName string) (needed []Version) {
 		mayStop = mayStop || i > 0 && ring.StopAbove >= 0
 		seen := f.seesLocked(manifestName, ring.Name)
 		many := 1
-		if len(seen) > 0 && mayStop && !f.isApprovedLocked(seen[0]) {
+		if len(seen) > 0 && mayStop && !f.isApproved(seen[0]) {
 			many = 2
 		}
 		for _, s := range seen[:min(many, len(seen))] {
@@ -265,12 +285,25 @@ func (f *Fleet) Stopped() map[string]int {
 	for i, ring := range f.rings {
 		stopped[ring.Name] = 0
 		for s := range maps.Values(f.stops) {
-			if f.rings.hides(s, i) && f.isNewestLocked(s) {
+			if f.hides(s, i) && f.isNewestLocked(s) {
 				stopped[ring.Name]++
 			}
 		}
 	}
 	return stopped
+}
+
+// StoppedHere returns the stop of a manifest's newest release, if followers of this host stopped
+// it.
+func (f *Fleet) StoppedHere(manifestName string) (stop report.Stop, found bool) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	for _, s := range f.sorted() {
+		if s.Manifest == manifestName && f.isNewestLocked(s) {
+			return s, true
+		}
+	}
+	return report.Stop{}, false
 }
 
 // isNewestLocked is true while neither a newer release nor other bytes replace what was

@@ -45,7 +45,7 @@ func (s served) Manifests() (names []string) {
 
 // release is a release with the only bytes that it ever had.
 func release(month manifest.Release, liveAt time.Time) Served {
-	return Served{Version{month, "0123456789ab"}, liveAt}
+	return Served{Version{Release: month, Revision: "0123456789ab"}, liveAt}
 }
 
 // world is a Fleet over a real state file, with a clock that the test sets.
@@ -270,7 +270,7 @@ func TestOperatorLetsAStoppedReleaseGo(t *testing.T) {
 
 // replaceBytes has the provider replace the bytes of the newest release now.
 func (w *world) replaceBytes(revision string) {
-	w.served["data"] = append([]Served{{Version{newest, revision}, w.time}}, w.served["data"]...)
+	w.served["data"] = append([]Served{{Version{Release: newest, Revision: revision}, w.time}}, w.served["data"]...)
 }
 
 // sees is the revision of the newest release that a host sees, "" for none.
@@ -462,7 +462,7 @@ func TestOnlyHostsWithTheManifestCount(t *testing.T) {
 		t.Error("one host of one did not stop the release")
 	}
 	w.Seen(w.asker("canary", 1, takes), "MORE", "More") // the service ignores case
-	if len(w.accounts["canary-1"].hosts[host{"h1", "1"}]) != 2 || w.tallies[place{"canary", "more"}].hosts != 20 {
+	if len(w.accounts["canary-1"].hosts[host{"h1", "1"}]) != 2 || w.tallies[place{"canary", "more"}].Hosts() != 20 {
 		t.Errorf("%v", w.accounts["canary-1"].hosts[host{"h1", "1"}])
 	}
 }
@@ -531,7 +531,7 @@ func TestReportsOutliveARestartAndAreForgotten(t *testing.T) {
 	if got := w.Status().Followers; len(got) != 1 || got[0].Host != "h2" {
 		t.Errorf("%+v", got)
 	}
-	if tally := w.tallies[place{"canary", "data"}]; tally.hosts != 1 || len(tally.refused) != 0 {
+	if tally := w.tallies[place{"canary", "data"}]; tally.Hosts() != 1 || len(tally.RefusedVersions()) != 0 {
 		t.Errorf("%+v", tally)
 	}
 	must(t, w.Save())

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"syncd/internal/downstream/rings/promotion"
 	"syncd/internal/manifest"
 )
 
@@ -34,8 +35,11 @@ type hostReport struct {
 	SeenAt time.Time // the last poll
 	Since  time.Time // when it first reported the refused release
 	Shown  Version   // the newest that it could see in a poll
+	Knew   Version   // Shown before its last poll, so that its state is about that
 	Took   Version   // it could see this one, and serves it
 	About  Version   // its ring sees this one, and the host refused it; zero for none
+
+	isPresent bool // it counts as a host that polled in the last day
 
 	savedAt time.Time // SeenAt when it was last to be saved
 	stored  bool      // the state has it, in this or an earlier form
@@ -48,13 +52,15 @@ func (r *hostReport) follow(before *hostReport, visible []Version) {
 	if before == nil {
 		before = &hostReport{}
 	}
-	r.Shown = before.Shown
+	r.Shown, r.Knew = before.Shown, before.Shown
 	if len(visible) > 0 && !r.Shown.Release.Newer(visible[0].Release) {
 		r.Shown = visible[0]
 	}
 	shown := cmp.Or(before.Shown, r.Shown)
 	switch {
 	case r.Release == "":
+	case slices.Contains(visible, Version{Release: r.Release, Revision: r.Revision}):
+		r.Took = Version{Release: r.Release, Revision: r.Revision}
 	case r.Release == before.Took.Release && r.Revision == before.Revision && before.Took.Revision != "":
 		r.Took = before.Took
 	case r.Release == shown.Release:
@@ -102,16 +108,36 @@ func (r *hostReport) against() (about Version, counts bool) {
 	return r.About, r.hasState() && r.counts() && r.About != Version{}
 }
 
-// same is true if nothing but the time of the poll differs.
+// proven is the revision that the host serves, and that its consumers work with if it asks
+// them; zero for none. A host with filters that takes nothing of replaced bytes goes on serving
+// its revision, once it knew the new ones and refused nothing.
+func (r *hostReport) proven() Version {
+	if !r.hasState() || r.Release == "" || r.Probe != "" && r.Probe != ProbeProven {
+		return Version{}
+	}
+	v := r.Took
+	if r.Revision != v.Revision && r.Knew.Release == v.Release && r.Refused != v.Release {
+		v = r.Knew
+	}
+	if r.Refused == v.Release && (r.About == v || r.About == Version{}) {
+		return Version{}
+	}
+	return v
+}
+
+// vote is what the report says to the rings.
+func (r *hostReport) vote() promotion.Vote {
+	v := promotion.Vote{IsPresent: r.isPresent, Proves: r.proven()}
+	if about, counts := r.against(); counts {
+		v.Refuses = about
+	}
+	return v
+}
+
+// same is true if nothing but the time of the poll differs, and what another poll tells again.
 func (r *hostReport) same(other *hostReport) bool {
 	return r.State == other.State && r.Ring == other.Ring && r.Shown == other.Shown && r.Took == other.Took && r.About == other.About
 }
 
 // place is a manifest in a ring.
 type place struct{ ring, manifest string }
-
-// tally counts the hosts at a place, and those that refused a revision.
-type tally struct {
-	hosts   int
-	refused map[Version]int
-}

@@ -16,6 +16,8 @@ const (
 	kindReport   = "report"
 	kindStop     = "stop"
 	kindApproval = "approval"
+	kindBegun    = "begun"
+	kindProving  = "proving" // one entry
 )
 
 const (
@@ -33,6 +35,10 @@ func parseReportKey(key string) (name string, k follower, isReport bool) {
 		return "", follower{}, false
 	}
 	return parts[1], follower{host{parts[2], parts[3]}, parts[4]}, true
+}
+
+func begunKey(t target) string {
+	return strings.Join([]string{kindBegun, t.manifest, string(t.Release), t.Revision}, "\x00")
 }
 
 func stopKey(t target) string {
@@ -64,6 +70,9 @@ type savedReport struct {
 	RefusedRevision string           `json:"refused_revision,omitempty"`
 	About           manifest.Release `json:"about,omitempty"`
 	AboutRevision   string           `json:"about_revision,omitempty"`
+	Knew            manifest.Release `json:"knew,omitempty"`
+	KnewRevision    string           `json:"knew_revision,omitempty"`
+	Probe           string           `json:"probe,omitempty"`
 
 	Held  *int   `json:"held,omitempty"` // nil if the host does not tell
 	Holds string `json:"holds,omitempty"`
@@ -74,7 +83,7 @@ func savedOf(r *hostReport) savedReport {
 		Ring: r.Ring, Version: r.Version, Release: r.Release, Revision: r.Revision, Refused: r.Refused, RefusedRevision: r.RefusedRevision,
 		Reason: r.Reason, Attempts: r.Attempts, SeenAt: r.SeenAt, Since: r.Since,
 		Shown: r.Shown.Release, ShownRevision: r.Shown.Revision, Took: r.Took.Release, TookRevision: r.Took.Revision,
-		About: r.About.Release, AboutRevision: r.About.Revision, Holds: r.Holds,
+		About: r.About.Release, AboutRevision: r.About.Revision, Knew: r.Knew.Release, KnewRevision: r.Knew.Revision, Holds: r.Holds, Probe: r.Probe,
 	}
 	if r.TellsHeld {
 		s.Held = &r.Held
@@ -86,7 +95,7 @@ func savedOf(r *hostReport) savedReport {
 func (s savedReport) state(of host) State {
 	told := State{
 		Host: of.Name, ID: of.ID, Version: s.Version, Release: s.Release, Revision: s.Revision,
-		Refused: s.Refused, RefusedRevision: s.RefusedRevision, Reason: s.Reason, Attempts: s.Attempts, Holds: s.Holds,
+		Refused: s.Refused, RefusedRevision: s.RefusedRevision, Reason: s.Reason, Attempts: s.Attempts, Holds: s.Holds, Probe: s.Probe,
 	}
 	if s.Held != nil {
 		told.TellsHeld, told.Held = true, *s.Held
@@ -108,6 +117,13 @@ func (f *Fleet) read(saved Reader) error {
 			if json.Unmarshal(value, &s) == nil {
 				f.stops[targetOf(s)] = s
 			}
+		case key == kindProving:
+			_ = json.Unmarshal(value, &f.proving) // without it, rings begin with what their hosts took
+		case parts[0] == kindBegun && len(parts) == 4:
+			var b begun
+			if json.Unmarshal(value, &b) == nil {
+				f.begun[target{parts[1], Version{Release: manifest.Release(parts[2]), Revision: parts[3]}}] = b
+			}
 		case parts[0] == kindApproval && len(parts) == 2:
 			var at time.Time
 			if json.Unmarshal(value, &at) == nil {
@@ -119,6 +135,7 @@ func (f *Fleet) read(saved Reader) error {
 	for name, of := range f.accounts {
 		f.loaded(name, of)
 	}
+	f.expire(f.now())
 	return err
 }
 
@@ -132,8 +149,8 @@ func (f *reports) load(name string, k follower, value json.RawMessage) {
 		return
 	}
 	f.put(name, k, &hostReport{
-		State: s.state(k.host), Ring: s.Ring, SeenAt: s.SeenAt, Since: s.Since, savedAt: s.SeenAt, stored: true,
-		Shown: Version{s.Shown, s.ShownRevision}, Took: Version{s.Took, s.TookRevision}, About: Version{s.About, s.AboutRevision},
+		State: s.state(k.host), Ring: s.Ring, SeenAt: s.SeenAt, Since: s.Since, savedAt: s.SeenAt, stored: true, isPresent: true,
+		Shown: Version{Release: s.Shown, Revision: s.ShownRevision}, Took: Version{Release: s.Took, Revision: s.TookRevision}, About: Version{Release: s.About, Revision: s.AboutRevision}, Knew: Version{Release: s.Knew, Revision: s.KnewRevision},
 	})
 	if of := f.accounts[name]; len(of.hosts) >= 2*f.maxHosts {
 		f.loaded(name, of)
@@ -249,6 +266,14 @@ func (f *Fleet) entryLocked(key string) any {
 		if s, found := f.stops[t]; found {
 			return s
 		}
+	case kindProving:
+		if len(f.proving) > 0 {
+			return f.proving
+		}
+	case kindBegun:
+		if b, found := f.begun[target{parts[1], Version{Release: manifest.Release(parts[2]), Revision: parts[3]}}]; found {
+			return b
+		}
 	case kindApproval:
 		if at, found := f.approved[manifest.Release(parts[1])]; found {
 			return at
@@ -261,8 +286,9 @@ func (f *Fleet) entryLocked(key string) any {
 	return nil
 }
 
-// Run saves what changes and forgets hosts that are gone, until the context ends.
-func (f *Fleet) Run(ctx context.Context) {
+// Run saves what changes, forgets hosts that are gone, and tells of rings that wait too long,
+// until the context ends. It tells again of what tell could not tell.
+func (f *Fleet) Run(ctx context.Context, tell func(report.WaitingRing) error) {
 	save, forget := time.NewTicker(saveInterval), time.NewTicker(forgetInterval)
 	defer save.Stop()
 	defer forget.Stop()
@@ -274,6 +300,8 @@ func (f *Fleet) Run(ctx context.Context) {
 		case <-forget.C:
 			f.Forget()
 		case <-save.C:
+			f.Advance()
+			f.tellOverdue(tell)
 			f.save()
 		}
 	}

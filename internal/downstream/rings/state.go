@@ -36,10 +36,21 @@ const (
 // Everything else is a reason of package refusal.
 const ReasonFailed = "failed"
 
+// ReasonStopped is the reason of a host that serves the release, and whose followers refused
+// it.
+const ReasonStopped = "stopped"
+
+// What a host tells of its consumers.
+const (
+	ProbePending = "pending"
+	ProbeProven  = "proven"
+	ProbeFailed  = "failed"
+)
+
 // State is what a follower tells of one manifest in a poll. Its text is a list of
 // key=value, separated by semicolons:
 //
-//	host=db01; id=5f3a9c01; version=1.4.0; release=2026.10; revision=0123456789ab; refused=2026.11; refused_revision=ba9876543210; reason=gate; attempts=1; held=2; holds=2026.09-56789abcdef0+2026.10-0123456789ab
+//	host=db01; id=5f3a9c01; version=1.4.0; release=2026.10; revision=0123456789ab; refused=2026.11; refused_revision=ba9876543210; reason=gate; attempts=1; probe=proven; held=2; holds=2026.09-56789abcdef0+2026.10-0123456789ab
 //
 // host and id are required. Keys that a reader does not know are skipped. Three revisions
 // fit into a value, so more of them have the keys holds2, holds3 and so on. A poll that is
@@ -56,6 +67,8 @@ type State struct {
 	Attempts int              // that failed in a row
 
 	RefusedRevision string // of Refused; "" if its files were never complete
+
+	Probe string // what the consumers say of the served release; "" where nothing asks them
 
 	TellsHeld bool   // earlier versions do not
 	Held      int    // revisions on its disk
@@ -136,6 +149,7 @@ func (s State) Header() string {
 	if s.Attempts > 0 {
 		add("attempts", strconv.Itoa(min(s.Attempts, maxAttempts)))
 	}
+	add("probe", s.Probe)
 	if s.TellsHeld {
 		add("held", strconv.Itoa(s.Held))
 		n := 0
@@ -180,7 +194,7 @@ func ParseState(header string) (State, error) {
 		values[key] = text
 	}
 	of := func(key string) string { return strings.Clone(values[key]) } // the header is not kept
-	s = State{Host: of("host"), ID: of("id"), Version: of("version"), Revision: of("revision"), RefusedRevision: of("refused_revision"), Reason: of("reason")}
+	s = State{Host: of("host"), ID: of("id"), Version: of("version"), Revision: of("revision"), RefusedRevision: of("refused_revision"), Reason: of("reason"), Probe: of("probe")}
 	var err error
 	if s.Manifest, err = unescaped(of(keyManifest)); err == nil {
 		s.Release, err = parseRelease(of("release"))

@@ -19,14 +19,16 @@ const silentAfter = 26 * time.Hour
 const pageReports = 2000
 
 // Page returns followers that fit, sorted by name and host, from the one after req.After on.
-// The first page has the rings and the stops. Next is nil on the last page.
+// The first page has the rings, the stops and the counts of all that fit. Next is nil on the
+// last page.
 func (f *Fleet) Page(req request.Fleet) report.FleetPage {
 	f.mu.Lock() // for inOrder
 	defer f.mu.Unlock()
 	newest := f.newestLocked()
-	page := report.FleetPage{FleetStatus: report.FleetStatus{Rings: []report.RingStatus{}, Followers: []report.FollowerStatus{}, Stopped: []report.Stop{}, Destroyed: []report.Destroyed{}}}
+	page := report.FleetPage{FleetStatus: report.FleetStatus{Rings: []report.RingStatus{}, Followers: []report.FollowerStatus{}, Stopped: []report.Stop{}, Waiting: []report.WaitingRing{}, Counts: []report.FleetCount{}, Destroyed: []report.Destroyed{}}}
 	if req.After == nil {
-		page.Rings, page.Stopped, page.Destroyed = f.rings.status(newest.hosts(f.accounts)), f.sortedStopsLocked(), f.destroyedLocked(newest.gone)
+		page.Waiting, page.Counts = f.waitingLocked(), f.countsLocked(newest, req)
+		page.Rings, page.Stopped, page.Destroyed = f.ringStatus(newest.hosts(f.accounts)), f.sorted(), f.destroyedLocked(newest.gone)
 	}
 	size := 0
 	for name, h := range f.hostsAfter(req.After) {
@@ -34,7 +36,8 @@ func (f *Fleet) Page(req request.Fleet) report.FleetPage {
 		if !fits(req, newest.condition(manifests), manifests) {
 			continue
 		}
-		if size += len(manifests); size > pageReports && len(page.Followers) > 0 {
+		isFull := req.Limit > 0 && len(page.Followers) >= req.Limit
+		if size += len(manifests); isFull || size > pageReports && len(page.Followers) > 0 {
 			last := page.Followers[len(page.Followers)-1]
 			page.Next = &request.Follower{Name: last.Name, Host: last.Host, Instance: last.Instance}
 			break
@@ -68,7 +71,7 @@ func (f *Fleet) Overview(most int) report.FleetOverview {
 		host host
 	}
 	newest, first := f.newestLocked(), map[report.FollowerState][]named{}
-	view := report.FleetOverview{States: map[report.FollowerState]int{}, Stopped: f.sortedStopsLocked(), Destroyed: f.destroyedLocked(newest.gone)}
+	view := report.FleetOverview{States: map[report.FollowerState]int{}, Stopped: f.sorted(), Waiting: f.waitingLocked(), Destroyed: f.destroyedLocked(newest.gone)}
 	for name, h := range f.hostsAfter(nil) {
 		state := newest.condition(f.accounts[name].hosts[h]).state
 		if view.States[state]++; len(first[state]) < most {
@@ -96,12 +99,15 @@ func (n newestReleases) hosts(accounts map[string]*account) map[string]int {
 	return hosts
 }
 
-func (r rings) status(hosts map[string]int) []report.RingStatus {
+func (r *rulings) ringStatus(hosts map[string]int) []report.RingStatus {
 	all := []report.RingStatus{}
-	for _, ring := range r {
+	for _, ring := range r.rings {
 		status := report.RingStatus{Name: ring.Name, DelaySeconds: ring.Delay.Seconds(), Hosts: hosts[ring.Name]}
 		if ring.StopAbove >= 0 {
 			status.StopAbove = &ring.StopAbove
+		}
+		if ring.NeedsProof() {
+			status.After = &report.RingProof{Share: ring.AfterShare, Hosts: ring.AfterHosts, MaxWaitSeconds: ring.MaxWait.Seconds()}
 		}
 		all = append(all, status)
 	}
@@ -160,8 +166,8 @@ func (f *Fleet) newestLocked() newestReleases {
 		}
 		return Version{}
 	}, stopped: func(p place, v Version) bool {
-		i, found := f.rings.place(p.ring)
-		return found && v.Release != "" && f.hidesLocked(target{p.manifest, v}, i)
+		i, found := f.rings.Place(p.ring)
+		return found && v.Release != "" && f.isHidden(target{p.manifest, v}, i)
 	}}
 }
 
@@ -227,17 +233,37 @@ type Count struct {
 
 // Counts returns the number of hosts. Its size does not depend on what hosts make up.
 func (f *Fleet) Counts() map[Count]int {
-	served, counts := f.served(), map[Count]int{}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	newest := f.newestLocked()
+	return f.countLocked(f.newestLocked(), request.Fleet{})
+}
+
+func (f *Fleet) countLocked(newest newestReleases, req request.Fleet) map[Count]int {
+	served, counts := f.served(), map[Count]int{}
 	for _, of := range f.accounts {
 		for _, manifests := range of.hosts {
-			c := newest.condition(manifests)
-			counts[Count{c.last.Ring, releaseLabel(cmp.Or(c.worst.Refused, c.worst.Release), served), c.state}]++
+			if c := newest.condition(manifests); fits(req, c, manifests) {
+				counts[Count{c.last.Ring, releaseLabel(cmp.Or(c.worst.Refused, c.worst.Release), served), c.state}]++
+			}
 		}
 	}
 	return counts
+}
+
+// countsLocked are the counts in the order of rings, the newest release and the worst state
+// first.
+func (f *Fleet) countsLocked(newest newestReleases, req request.Fleet) []report.FleetCount {
+	all := []report.FleetCount{}
+	for c, hosts := range f.countLocked(newest, req) {
+		all = append(all, report.FleetCount{Ring: c.Ring, Release: c.Release, State: c.State, Hosts: hosts})
+	}
+	at := func(ring string) int {
+		return slices.IndexFunc(f.rings, func(r Ring) bool { return r.Name == ring })
+	}
+	slices.SortFunc(all, func(a, b report.FleetCount) int {
+		return cmp.Or(cmp.Compare(at(a.Ring), at(b.Ring)), cmp.Compare(a.Ring, b.Ring), cmp.Compare(b.Release, a.Release), a.State.Compare(b.State))
+	})
+	return all
 }
 
 func releaseLabel(release manifest.Release, served map[manifest.Release]bool) string {

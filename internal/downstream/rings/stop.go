@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"syncd/internal/downstream/rings/promotion"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 )
@@ -25,30 +27,89 @@ type target struct {
 }
 
 func targetOf(s report.Stop) target {
-	return target{s.Manifest, Version{s.Release, s.Revision}}
+	return target{s.Manifest, Version{Release: s.Release, Revision: s.Revision}}
+}
+
+// rulings are what was decided about releases: by hosts, and by the operator. A Fleet guards
+// them.
+type rulings struct {
+	rings    promotion.Rings
+	stops    map[target]report.Stop
+	approved map[manifest.Release]time.Time
+	begun    map[target]begun
+	proving  []string         // rings that need proofs
+	unsaved  func(key string) // notes that an entry is to be saved
 }
 
 // hides is true when a ring does not see what was stopped. The last ring never sees it, even
 // if the rings were renamed since.
-func (r rings) hides(s report.Stop, place int) bool {
-	from, _ := r.place(s.From)
+func (r *rulings) hides(s report.Stop, place int) bool {
+	from, _ := r.rings.Place(s.From)
 	return place >= from && place > 0
 }
 
-// hidesLocked is true when a ring does not see a revision because it was stopped.
-func (f *Fleet) hidesLocked(t target, place int) bool {
-	stop, stopped := f.stops[t]
+// isHidden is true when a ring does not see a revision because it was stopped.
+func (r *rulings) isHidden(t target, place int) bool {
+	stop, stopped := r.stops[t]
 	if !stopped {
-		stop, stopped = f.stops[target{t.manifest, Version{Release: t.Release}}]
+		stop, stopped = r.stops[target{t.manifest, Version{Release: t.Release}}]
 	}
-	return stopped && f.rings.hides(stop, place)
+	return stopped && r.hides(stop, place)
 }
 
-// isApprovedLocked is true for a revision that was served when the operator let its release
-// go. Other bytes that came later begin anew.
-func (f *Fleet) isApprovedLocked(s Served) bool {
-	at, approved := f.approved[s.Release]
+// isApproved is true for a revision that was served when the operator let its release go.
+// Other bytes that came later begin anew.
+func (r *rulings) isApproved(s Served) bool {
+	at, approved := r.approved[s.Release]
 	return approved && !s.LiveAt.After(at)
+}
+
+// past is what happened to a revision so far.
+func (r *rulings) past(manifestName string, s Served) promotion.Past {
+	return promotion.Past{Version: s.Version, LiveAt: s.LiveAt, Begun: r.begun[target{manifestName, s.Version}].Rings, LetGo: r.isApproved(s)}
+}
+
+// stop notes a stop.
+func (r *rulings) stop(s report.Stop) {
+	r.stops[targetOf(s)] = s
+	r.unsaved(stopKey(targetOf(s)))
+	for len(r.stops) > maxStops {
+		oldest := slices.MinFunc(r.sorted(), func(a, b report.Stop) int { return a.At.Compare(b.At) })
+		r.endStop(targetOf(oldest))
+	}
+}
+
+func (r *rulings) endStop(t target) {
+	delete(r.stops, t)
+	r.unsaved(stopKey(t))
+}
+
+// sorted are the stops, those of the newest release first.
+func (r *rulings) sorted() []report.Stop {
+	all := make([]report.Stop, 0, len(r.stops))
+	for _, s := range r.stops {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b report.Stop) int {
+		return cmp.Or(cmp.Compare(b.Release, a.Release), cmp.Compare(a.Manifest, b.Manifest), b.At.Compare(a.At))
+	})
+	return all
+}
+
+// approve notes that the operator lets a release go on.
+func (r *rulings) approve(release manifest.Release, now time.Time) {
+	r.approved[release] = now
+	r.unsaved(approvalKey(release))
+	for len(r.approved) > maxApprovals {
+		oldest, at := manifest.Release(""), time.Time{}
+		for release, t := range r.approved {
+			if oldest == "" || t.Before(at) {
+				oldest, at = release, t
+			}
+		}
+		delete(r.approved, oldest)
+		r.unsaved(approvalKey(oldest))
+	}
 }
 
 // servedLocked returns the revision of a target as it is served.
@@ -62,67 +123,47 @@ func (f *Fleet) servedLocked(t target) Served {
 }
 
 // judgeLocked stops a revision that too many hosts refused, unless the operator let it go.
-// It returns the stop if it is new. name is that of the host that refused it now, if any.
-func (f *Fleet) judgeLocked(t target, name string) (stop report.Stop, isNew bool) {
-	if f.isApprovedLocked(f.servedLocked(t)) {
+// It returns the stop if it is new. name and host are of the host that refused it now, if any.
+func (f *Fleet) judgeLocked(t target, name, host string) (stop report.Stop, isNew bool) {
+	if f.isApproved(f.servedLocked(t)) {
 		return report.Stop{}, false
 	}
-	by, from, found := f.rings.stopped(func(ring string) (refused, all int) {
-		tally := f.tallies[place{ring, t.manifest}]
-		return tally.refused[t.Version], tally.hosts
-	})
+	by, from, found := f.rings.Stopped(t.Version, f.votes(t.manifest))
 	if !found {
 		return report.Stop{}, false
 	}
 	ring := f.rings[by].Name
+	tally := f.tallies[place{ring, t.manifest}]
 	before, known := f.stops[t]
-	if earlier, _ := f.rings.place(before.From); known && earlier <= from {
-		f.growLocked(t, before, f.tallies[place{ring, t.manifest}], name)
+	if earlier, _ := f.rings.Place(before.From); known && earlier <= from {
+		f.growLocked(t, before, tally, name, host)
 		return report.Stop{}, false
 	}
-	tally := f.tallies[place{ring, t.manifest}]
 	stop = report.Stop{
 		Manifest: t.manifest, Release: t.Release, Revision: t.Revision, By: ring, From: f.rings[from].Name, At: f.now().UTC(),
-		Refused: tally.refused[t.Version], Of: tally.hosts, Hosts: f.refusers(t, ring),
+		Refused: tally.Refused(t.Version), Of: tally.Hosts(), Hosts: f.refusers(t, ring),
 	}
-	f.stops[t] = stop
-	f.changed[stopKey(t)] = true
-	f.trimStopsLocked()
+	f.stop(stop)
 	return stop, true
 }
 
-// growLocked adds a further host to a stop.
-func (f *Fleet) growLocked(t target, s report.Stop, now tally, name string) {
-	if now.refused[t.Version] <= s.Refused {
+// growLocked adds a further host to a stop. Names of an ID that made up hosts give way to those
+// of an ID that is not named yet.
+func (f *Fleet) growLocked(t target, s report.Stop, now *promotion.Tally, name, host string) {
+	if now.Refused(t.Version) <= s.Refused {
 		return
 	}
-	s.Refused, s.Of = now.refused[t.Version], now.hosts
-	if len(s.Hosts) < maxNamed && name != "" && !slices.Contains(s.Hosts, name) {
-		s.Hosts = append(slices.Clone(s.Hosts), name)
+	s.Refused, s.Of = now.Refused(t.Version), now.Hosts()
+	isNamed := func(h string) bool { return strings.HasPrefix(h, hostName(name, "")) }
+	switch {
+	case host == "" || slices.Contains(s.Hosts, hostName(name, host)):
+	case len(s.Hosts) < maxNamed:
+		s.Hosts = append(slices.Clone(s.Hosts), hostName(name, host))
 		slices.Sort(s.Hosts)
+	case !slices.ContainsFunc(s.Hosts, isNamed):
+		s.Hosts = f.refusers(t, s.By)
 	}
-	f.stops[t] = s
-	f.changed[stopKey(t)] = true
-}
-
-func (f *Fleet) trimStopsLocked() {
-	for len(f.stops) > maxStops {
-		oldest := slices.MinFunc(f.sortedStopsLocked(), func(a, b report.Stop) int { return a.At.Compare(b.At) })
-		t := targetOf(oldest)
-		delete(f.stops, t)
-		f.changed[stopKey(t)] = true
-	}
-}
-
-func (f *Fleet) sortedStopsLocked() []report.Stop {
-	all := make([]report.Stop, 0, len(f.stops))
-	for _, s := range f.stops {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b report.Stop) int {
-		return cmp.Or(cmp.Compare(b.Release, a.Release), cmp.Compare(a.Manifest, b.Manifest), b.At.Compare(a.At))
-	})
-	return all
+	f.stop(s)
 }
 
 // hostName names a host to people.
@@ -135,11 +176,11 @@ func (e *NotServedError) Error() string {
 	return fmt.Sprintf("no manifest has a release %s here: `syncd fleet` lists those that were stopped", e.Release)
 }
 
-// Approve lets a release go on to later rings, whatever hosts say of it, and returns the
-// stops that this ends. It is saved when Approve returns without an error.
+// Approve lets a release go on to later rings after their delays, whatever hosts say of it, and
+// returns the stops that this ends. It is saved when Approve returns without an error.
 func (f *Fleet) Approve(release manifest.Release) (ended []report.Stop, err error) {
 	f.mu.Lock()
-	for _, s := range f.sortedStopsLocked() {
+	for _, s := range f.sorted() {
 		if s.Release == release {
 			ended = append(ended, s)
 		}
@@ -149,26 +190,9 @@ func (f *Fleet) Approve(release manifest.Release) (ended []report.Stop, err erro
 		return nil, &NotServedError{release}
 	}
 	for _, s := range ended {
-		t := targetOf(s)
-		delete(f.stops, t)
-		f.changed[stopKey(t)] = true
+		f.endStop(targetOf(s))
 	}
-	f.approved[release] = f.now().UTC()
-	f.changed[approvalKey(release)] = true
-	f.trimApprovalsLocked()
+	f.approve(release, f.now().UTC())
 	f.mu.Unlock()
 	return ended, f.Save()
-}
-
-func (f *Fleet) trimApprovalsLocked() {
-	for len(f.approved) > maxApprovals {
-		oldest, at := manifest.Release(""), time.Time{}
-		for release, t := range f.approved {
-			if oldest == "" || t.Before(at) {
-				oldest, at = release, t
-			}
-		}
-		delete(f.approved, oldest)
-		f.changed[approvalKey(oldest)] = true
-	}
 }

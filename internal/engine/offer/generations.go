@@ -34,7 +34,7 @@ func Generations(h Host) (*generations.Generations, error) {
 		Catalog: h.Catalog, Mirror: h.Mirror, Records: h.Records, Store: h.Store, Order: h.Orders.Of,
 		Publisher: name, Version: h.Version, Sign: h.Relay.Signing.Sign, Trust: h.Relay.Trust, Relay: h.Relay,
 		Sees: func(ring string) catalog.Sees {
-			if h.Fleet == nil {
+			if h.Fleet == nil || ring == "" && !h.Fleet.Withholds() {
 				return nil
 			}
 			return func(r *catalog.Revision) bool { return h.Fleet.Visible(rings.InRing(ring), r.Manifest, r.InRings()) }

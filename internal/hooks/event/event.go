@@ -27,11 +27,12 @@ const (
 	Expired     Kind = "expired"
 	Destroyed   Kind = "destroyed"
 	Proven      Kind = "proven"
+	Waiting     Kind = "waiting"
 )
 
 // Kinds returns every event, in the order of the documents.
 func Kinds() []Kind {
-	return []Kind{Staged, Activated, RolledBack, Refused, Failed, Retrying, Stale, Recovered, Republished, Damaged, Expiring, Expired, Destroyed, Proven}
+	return []Kind{Staged, Activated, RolledBack, Refused, Failed, Retrying, Stale, Recovered, Republished, Damaged, Expiring, Expired, Destroyed, Proven, Waiting}
 }
 
 // Event is something that happened to a manifest.
@@ -55,6 +56,7 @@ type Data struct {
 	Error      string `json:"error"`
 	Reason     string `json:"reason"`
 	Cause      string `json:"cause,omitempty"`   // of rolled_back: "probe", or absent for a rollback by hand
+	Ring       string `json:"ring,omitempty"`    // of waiting: the ring that does not see the release
 	Expires    string `json:"expires,omitempty"` // the last day on which the data may be used; of expiring and expired
 
 	Changes *changes.Summary `json:"changes,omitempty"` // of staged and activated: what differs from the previous revision

@@ -184,6 +184,13 @@ func (o *Outbox) Proven(served mirror.Record, previous string, generation int) e
 	return event.New(event.Proven, time.Now().UTC(), data)
 }
 
+// Waiting returns the event for a ring that waits too long for a release.
+func (o *Outbox) Waiting(of mirror.Record, generation int, ring, why string) event.Event {
+	data := o.data(of, generation)
+	data.Ring, data.Error = ring, why
+	return event.New(event.Waiting, time.Now().UTC(), data)
+}
+
 // undone is Config.Undone.
 func (o *Outbox) undone(record mirror.Record) string {
 	if o.cfg.Undone == nil || record.Manifest == "" {

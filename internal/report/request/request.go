@@ -3,6 +3,7 @@ package request
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -153,6 +154,7 @@ type Fleet struct {
 	State   string    `json:"state,omitempty"`
 	Release string    `json:"release,omitempty"` // that it serves, or that it refused
 	After   *Follower `json:"after,omitempty"`   // the last one of the page before; nil for the first page
+	Limit   int       `json:"limit,omitempty"`   // hosts of a page at most; 0 for as many as a page can have
 }
 
 // Follower names a host that follows this one.
@@ -160,6 +162,21 @@ type Follower struct {
 	Name     string `json:"name"`
 	Host     string `json:"host"`
 	Instance string `json:"instance"`
+}
+
+// Text names the host in an address: NAME/HOST/INSTANCE.
+func (f Follower) Text() string { return f.Name + "/" + f.Host + "/" + f.Instance }
+
+// ParseFollower reads what Text returned; nil for "".
+func ParseFollower(text string) (*Follower, error) {
+	if text == "" {
+		return nil, nil
+	}
+	parts := strings.Split(text, "/")
+	if len(parts) != 3 {
+		return nil, fmt.Errorf("after is not of the form NAME/HOST/INSTANCE: take it from next of the page before")
+	}
+	return &Follower{parts[0], parts[1], parts[2]}, nil
 }
 
 // ServeRelease asks to let a release go on to later rings.

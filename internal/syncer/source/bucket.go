@@ -98,7 +98,8 @@ func (k *bucketKind) release(ctx context.Context) (manifest.Release, error) {
 	}
 	k.offer.isKeptOut = k.goesBackInRing()
 	saved.Generation, saved.Epoch, saved.Began, saved.Count, saved.Ring = k.offer.generation, k.offer.epoch, k.offer.began, k.offer.count, k.offer.ring
-	if k.offer.isKeptOut {
+	if saved.KeptOut = ""; k.offer.isKeptOut {
+		saved.KeptOut = k.Served.ID()
 		k.answer.News = false
 		return k.Served.Release, nil
 	}

@@ -155,6 +155,7 @@ func (e *Entry) leaveMirror(ctx context.Context, why error) (err error) {
 		e.log.Warn().Err(why).Msg("the upstream has no mirror any more: going on in the wire format of the provider")
 	}
 	e.kind, e.answer = &manifestKind{Entry: e}, Answer{Saved: e.Saved}
+	e.answer.Saved.KeptOut = "" // lists show what this host has taken
 	e.answer.Release, err = e.kind.release(ctx)
 	return err
 }

@@ -46,6 +46,9 @@ type Config struct {
 	Log       zerolog.Logger
 	// Held names the revisions of a manifest that are on disk, staged ones included.
 	Held func(name string) []string
+	// Tell adds what this host tells an upstream of a manifest beside that: of its consumers and
+	// of its own followers. Nil adds nothing.
+	Tell func(name string, s rings.State) rings.State
 	// Earlier returns the records of the revisions of a manifest that are on disk.
 	Earlier func(ctx context.Context, name string) ([]mirror.Record, error)
 }

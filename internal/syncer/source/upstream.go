@@ -22,6 +22,9 @@ func (e *Entry) Context(ctx context.Context) context.Context {
 // report is the text of the entry's state. A request that is about many manifests names each.
 func (e *Entry) report(manifest string) string {
 	s := e.state(e.cfg.Follower.Holding(e.cfg.Held(e.Target.Name)))
+	if e.cfg.Tell != nil {
+		s = e.cfg.Tell(e.Target.Name, s)
+	}
 	s.Manifest = manifest
 	return s.Header()
 }
