@@ -20,22 +20,29 @@ import (
 )
 
 func fleetCommand(a *cli.App) *cobra.Command {
-	var asJSON bool
+	var asJSON, watches bool
 	var fits request.Fleet
 	cmd := &cobra.Command{
 		Use: "fleet", Short: "Show the hosts that follow this one, with or without a daemon", Args: cli.Arguments(0, 0),
 		Long: `Show the hosts that follow this one: what each serves, and which release it refused.
-Below the table stand the releases that are kept from later rings, because too many
-hosts of an earlier one refused them. 'syncd fleet release' shows them such a release.`,
+Below the table stand the numbers of hosts by ring, release and state, the releases that
+are kept from later rings, because too many hosts of an earlier one refused them, and the
+rings that wait until enough hosts of the ring before serve a release. 'syncd fleet
+release' lets a release go on.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := loadServing(a)
 			if err != nil {
 				return err
 			}
-			return showFleet(cmd.Context(), a, cfg, fits, asJSON)
+			look := func() error { return showFleet(cmd.Context(), a, cfg, fits, asJSON) }
+			if watches {
+				return a.Watch(cmd.Context(), look)
+			}
+			return look()
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&watches, "watch", false, "show it again every 2 seconds until Ctrl-C; with --json, an object each time")
 	cmd.Flags().StringVar(&fits.Ring, "ring", "", "show only hosts of this ring")
 	cmd.Flags().StringVar(&fits.State, "state", "", "show only hosts in this state")
 	cmd.Flags().StringVar(&fits.Release, "release", "", "show only hosts that serve, refused or hold this release")
@@ -86,10 +93,10 @@ func serveCommand(a *cli.App) *cobra.Command {
 func fleetReleaseCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "release RELEASE", Short: "Show a release to later rings although hosts refused it", Args: cli.Arguments(1, 1),
+		Use: "release RELEASE", Short: "Let a release go on to later rings although hosts refused or did not prove it", Args: cli.Arguments(1, 1),
 		Long: `Show a release to the rings from which it was kept because too many hosts of an
-earlier ring refused it. Each ring sees it after its delay. From now on, no refusal
-stops this release again.`,
+earlier ring refused it, or too few serve it. Each ring sees it after its delay. From now
+on, no refusal stops this release again, and no ring waits for a proof of it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			release, err := manifest.ParseRelease(args[0])
 			if err != nil || release == manifest.Latest {

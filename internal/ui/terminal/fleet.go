@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"syncd/internal/report"
 )
@@ -14,10 +15,14 @@ import (
 func PrintFleet(w io.Writer, pages report.FleetPages) error {
 	var stopped []report.Stop
 	var destroyed []report.Destroyed
+	var waiting []report.WaitingRing
+	var counts []report.FleetCount
 	var signed *report.Signed
 	table, shown := NewTable(w, "NAME", "HOST", "RING", "RELEASE", "STATE", "HOLDS", "LAST SEEN"), 0
 	err := pages.Each(func(page report.FleetPage) error {
+		counts = append(counts, page.Counts...)
 		stopped, destroyed = append(stopped, page.Stopped...), append(destroyed, page.Destroyed...)
+		waiting = append(waiting, page.Waiting...)
 		signed = cmp.Or(signed, page.Signed)
 		for _, f := range page.Followers {
 			table.Row(orDash(f.Name), orDash(f.Host), orDash(f.Ring), orDash(string(f.Release)), fleetState(f.Following), orDash(f.HeldText()), timeOrDash(&f.LastSeen))
@@ -30,16 +35,37 @@ func PrintFleet(w io.Writer, pages report.FleetPages) error {
 	if err == nil && shown == 0 {
 		_, err = fmt.Fprintln(w, "no follower fits, or none has polled yet")
 	}
+	if err == nil {
+		err = printCounts(w, counts)
+	}
 	if signed != nil {
 		fmt.Fprintf(w, "\nwhat followers get is %s\n", signed.Text())
 	}
 	for _, s := range stopped {
 		fmt.Fprintf(w, "\n%s\n", stopText(s))
 	}
+	for _, ring := range waiting {
+		fmt.Fprintf(w, "\n%s.\n", ring.Text(time.Now()))
+	}
 	for _, d := range destroyed {
 		fmt.Fprintf(w, "\n%s\n", d.Text())
 	}
 	return err
+}
+
+// printCounts writes how many hosts are alike, if there are several.
+func printCounts(w io.Writer, counts []report.FleetCount) error {
+	if len(counts) < 2 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	table := NewTable(w, "RING", "RELEASE", "STATE", "HOSTS")
+	for _, c := range counts {
+		table.Row(orDash(c.Ring), c.Release, string(c.State), fmt.Sprint(c.Hosts))
+	}
+	return table.Flush()
 }
 
 // fleetState is the state of a follower, with the release that it refused, or that it is

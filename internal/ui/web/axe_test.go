@@ -36,6 +36,14 @@ func TestBrowserFindsThePageAccessible(t *testing.T) {
 		must(t, b.eval(unfoldAll, new(bool)))
 		b.check(row.scene)
 	}
+	site := httptest.NewServer(handlerOf(manyHosts(200)))
+	t.Cleanup(site.Close)
+	for _, width := range []int{1280, 390} {
+		b.window(width, 800, "light")
+		b.visit(site.URL + "/fleet")
+		must(t, b.eval(axe, new(bool)))
+		b.check("fleet")
+	}
 }
 
 // check looks for what axe-core finds, and for a page that is wider than its window.

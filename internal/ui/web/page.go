@@ -151,7 +151,8 @@ func newPages(source Source, orders *intake, now func() time.Time, views rendere
 		"words": func(state any) string { return words(fmt.Sprint(state)) },
 		"level": func(state any) level { return levelOf(fmt.Sprint(state)) },
 		"rich":  rich,
-	}).ParseFS(assets, "assets/page.html"))
+		"waits": func(w report.WaitingRing) string { return w.Text(now()) },
+	}).ParseFS(assets, "assets/page.html", "assets/fleet.html"))
 	return p
 }
 
@@ -185,7 +186,7 @@ func (p *pages) gather(query url.Values) (page, error) {
 		Note: p.note(query, now), Now: now, Generation: status.Generation, DataDir: status.DataDir, Damage: status.Damage, ReadOnly: status.ReadOnly,
 		Provider: troubleOf(status, now), Disk: drawDisk(disk), Scrub: status.Scrub, Upload: status.Upload, Upstream: status.Upstream,
 		Views: sectionOfViews(status), ViewRows: status.Views, Exports: status.Exports, Hooks: sectionOfHooks(status.Hooks), HookRows: status.Hooks,
-		Fleet: cardOfFleet(p.source.Followers(maxFollowers)),
+		Fleet: cardOfFleet(p.source.Followers(maxFollowers), now),
 	}
 	for _, m := range status.Manifests {
 		c := cardOf(m, badgeOf(status, m), status.Damage, now)

@@ -1,8 +1,10 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"net"
@@ -51,11 +53,45 @@ func (s *scene) Followers(most int) *report.FleetOverview {
 		return nil
 	}
 	all := slices.SortedStableFunc(slices.Values(s.fleet.Followers), func(a, b report.FollowerStatus) int { return a.State.Compare(b.State) })
-	view := &report.FleetOverview{States: map[report.FollowerState]int{}, Worst: all[:min(len(all), most)], Stopped: s.fleet.Stopped}
+	view := &report.FleetOverview{States: map[report.FollowerState]int{}, Worst: all[:min(len(all), most)], Stopped: s.fleet.Stopped, Waiting: s.fleet.Waiting}
 	for _, f := range all {
 		view.States[f.State]++
 	}
 	return view
+}
+
+// Fleet has pages of the followers that fit, in their order.
+func (s *scene) Fleet(req request.Fleet) (page report.FleetPage, err error) {
+	if s.fleet == nil {
+		return page, errors.New("no followers are served here")
+	}
+	page.Rings, page.Stopped, page.Waiting = s.fleet.Rings, s.fleet.Stopped, s.fleet.Waiting
+	counts := map[report.FleetCount]int{}
+	isAfter := req.After == nil || *req.After == request.Follower{}
+	for _, f := range s.fleet.Followers {
+		if req.Ring != "" && req.Ring != f.Ring || req.State != "" && req.State != string(f.State) || req.Release != "" && req.Release != string(f.Release) {
+			continue
+		}
+		counts[report.FleetCount{Ring: f.Ring, Release: string(f.Release), State: f.State}]++
+		key := request.Follower{Name: f.Name, Host: f.Host, Instance: f.Instance}
+		switch {
+		case !isAfter:
+			isAfter = key == *req.After
+		case req.Limit > 0 && len(page.Followers) == req.Limit:
+			last := page.Followers[len(page.Followers)-1]
+			page.Next = &request.Follower{Name: last.Name, Host: last.Host, Instance: last.Instance}
+		default:
+			page.Followers = append(page.Followers, f)
+		}
+	}
+	for c, hosts := range counts {
+		c.Hosts = hosts
+		page.Counts = append(page.Counts, c)
+	}
+	slices.SortFunc(page.Counts, func(a, b report.FleetCount) int {
+		return cmp.Or(cmp.Compare(a.Ring, b.Ring), cmp.Compare(b.Release, a.Release), a.State.Compare(b.State))
+	})
+	return page, nil
 }
 
 func (s *scene) Trigger(_ context.Context, req request.Sync) error {
