@@ -18,8 +18,10 @@
 // otherwise take 40 MB for each follower that asks. Their lengths are counted once, for all
 // followers. One follower never has all pages for people.
 //
-// One address that has not shown an id has at most a quarter of the connections. When all
-// are taken, each id and address has an equal share. A wrong id costs a second and the connection. All limits leave descriptors to syncs.
+// One address that has not shown an id has at most a quarter of the connections. Behind
+// one that did, thousands of hosts may stand. When all connections are taken, each id and
+// address has an equal share. A wrong id costs a second and the connection. All limits
+// leave descriptors to syncs.
 //
 // Requests are counted and never logged: each holds an id. IDs knows the SHA-256 of ids
 // only. A look-up by half of the sum takes a time that tells nothing of the id; the

@@ -9,7 +9,9 @@ import (
 // Places bounds open connections, all of them and those of one identity. A connection in
 // excess takes the place of another one: that of its own identity, or of the identity that
 // has most, or the one that has waited longest for a request. So clients that send nothing,
-// or keep many answers waiting, cannot keep others out. Safe for concurrent use.
+// or keep many answers waiting, cannot keep others out. An address from which some
+// connection has shown an id may stand for thousands of hosts, so its new connections take
+// any free place, and replace one another only when none is free. Safe for concurrent use.
 type Places struct {
 	most, mostOfOne int // mostOfOne is 0 for as many as most; it bounds new connections, so an id may gather more
 
@@ -17,6 +19,7 @@ type Places struct {
 	open    int
 	waiting list.List // those without a request; the one that has waited longest comes first
 	owners  map[Identity]*owner
+	shown   map[Identity]int // open connections that showed an id, by the identity that took the place
 }
 
 // owner has the places of one identity.
@@ -31,7 +34,7 @@ type Place struct {
 	drop func()
 
 	// The following are guarded by of.mu.
-	who                    Identity
+	from, who              Identity // that took the place, and that it belongs to
 	gone                   bool
 	inAll                  *list.Element // of the owner
 	inWaiting, inWaitingOf *list.Element // of all and of the owner; nil while a handler works on a request
@@ -39,7 +42,7 @@ type Place struct {
 
 // NewPlaces returns places for most connections, and for mostOfOne of one identity.
 func NewPlaces(most, mostOfOne int) *Places {
-	return &Places{most: most, mostOfOne: mostOfOne, owners: map[Identity]*owner{}}
+	return &Places{most: most, mostOfOne: mostOfOne, owners: map[Identity]*owner{}, shown: map[Identity]int{}}
 }
 
 // Open returns the number of open connections.
@@ -60,7 +63,7 @@ func (p *Places) Take(who Identity, drop func()) *Place {
 		replaced.leaveLocked()
 		replaced.drop()
 	}
-	place := &Place{of: p, drop: drop, who: who}
+	place := &Place{of: p, drop: drop, from: who, who: who}
 	p.open++
 	place.enterLocked()
 	place.waitLocked()
@@ -74,7 +77,7 @@ func (p *Places) replacedLocked(who Identity) (replaced *Place, ok bool) {
 	if o := p.owners[who]; o != nil {
 		own = o.all.Len()
 	}
-	if p.mostOfOne > 0 && own >= p.mostOfOne {
+	if p.mostOfOne > 0 && own >= p.mostOfOne && (p.open >= p.most || p.shown[who] == 0) {
 		replaced = first(&p.owners[who].waiting)
 		return replaced, replaced != nil
 	}
@@ -188,12 +191,21 @@ func (p *Place) enterLocked() {
 		p.of.owners[p.who] = o
 	}
 	p.inAll = o.all.PushBack(p)
+	if p.who.id != "" {
+		p.of.shown[p.from]++
+	}
 }
 
 func (p *Place) exitLocked() {
 	o := p.of.owners[p.who]
 	if o.all.Remove(p.inAll); o.all.Len() == 0 {
 		delete(p.of.owners, p.who)
+	}
+	if p.who.id == "" {
+		return
+	}
+	if p.of.shown[p.from]--; p.of.shown[p.from] == 0 {
+		delete(p.of.shown, p.from)
 	}
 }
 

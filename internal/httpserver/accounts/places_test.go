@@ -66,6 +66,31 @@ func TestAnAddressReplacesOnlyItsOwnConnections(t *testing.T) {
 	}
 }
 
+// Hosts behind one address come back at once after their link was cut.
+func TestAnAddressThatShowedAnIDTakesFreePlaces(t *testing.T) {
+	r := &room{Places: NewPlaces(8, 2)}
+	nat, other := OfAddress(netip.MustParseAddr("10.0.0.1")), OfAddress(netip.MustParseAddr("10.0.0.2"))
+	r.enter(0, nat)
+	r.ours[0].Belongs(OfID("first"))
+	for i := 1; i < 7; i++ {
+		if replaced, ok := r.enter(i, nat); !ok || replaced != -1 {
+			t.Errorf("connection %d replaced %d although places are free", i, replaced)
+		}
+	}
+	for i, want := range []int{-1, 1, 7} { // a free one, one of those that have most, its own
+		if replaced, ok := r.enter(7+i, other); !ok || replaced != want {
+			t.Errorf("the other address replaced %d, want %d", replaced, want)
+		}
+	}
+	if replaced, ok := r.enter(10, nat); !ok || replaced != 2 {
+		t.Errorf("without a free place, it replaced %d of another one", replaced)
+	}
+	r.ours[0].Leave()
+	if replaced, ok := r.enter(11, nat); !ok || replaced != 3 || len(r.shown) > 0 {
+		t.Errorf("after its last connection with an id, it replaced %d", replaced)
+	}
+}
+
 func TestTheIdentityWithMostGivesItsNewestPlaceAway(t *testing.T) {
 	r := &room{Places: NewPlaces(6, 0)}
 	for i := range 6 {
