@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"syncd/internal/config"
 	"syncd/internal/emulator"
@@ -125,12 +126,26 @@ func TestValidatorsOfADownload(t *testing.T) {
 	u := startUpstream(t, mirrored(t, e), nil)
 	address := withID(u.url()+"/Download/Data/2026.10/mdAddr.dat", followerID)
 	etag := fmt.Sprintf(`"%x"`, sha256.Sum256([]byte("data")))
+	modified := ask(t, "GET", address).Header.Get("Last-Modified")
+	at, err := http.ParseTime(modified)
+	must(t, err)
+	later, earlier := at.Add(time.Hour).Format(http.TimeFormat), at.Add(-time.Hour).Format(http.TimeFormat)
 	for _, row := range []struct {
 		headers []string
 		status  int
 		body    string
 	}{
 		{nil, 200, "data"},
+		{[]string{"If-Modified-Since", modified}, 304, ""},
+		{[]string{"If-Modified-Since", earlier}, 200, "data"},
+		{[]string{"If-Modified-Since", later}, 200, "data"}, // its bytes may be those before
+		{[]string{"If-Modified-Since", modified, "If-None-Match", `"other"`}, 200, "data"},
+		{[]string{"If-Modified-Since", earlier, "If-None-Match", etag}, 304, ""},
+		{[]string{"If-Unmodified-Since", modified}, 200, "data"},
+		{[]string{"If-Unmodified-Since", earlier}, 412, ""},
+		{[]string{"If-Unmodified-Since", earlier, "If-Match", etag}, 200, "data"},
+		{[]string{"Range", "bytes=1-", "If-Range", modified}, 206, "ata"},
+		{[]string{"Range", "bytes=1-", "If-Range", earlier}, 200, "data"},
 		{[]string{"If-None-Match", etag}, 304, ""},
 		{[]string{"If-None-Match", `"other"`}, 200, "data"},
 		{[]string{"Range", "bytes=1-", "If-Range", etag}, 206, "ata"},
@@ -139,9 +154,12 @@ func TestValidatorsOfADownload(t *testing.T) {
 		{[]string{"If-Match", `"other"`}, 412, ""},
 	} {
 		got := ask(t, "GET", address, row.headers...)
-		if got.StatusCode != row.status || got.text != row.body || row.status < 300 && got.Header.Get("ETag") != etag {
+		if got.StatusCode != row.status || got.text != row.body || row.status < 300 && (got.Header.Get("ETag") != etag || got.Header.Get("Last-Modified") != modified) {
 			t.Errorf("%s: %d %q %s", row.headers, got.StatusCode, got.text, got.Header.Get("ETag"))
 		}
+	}
+	if got := ask(t, "GET", strings.Replace(address, "2026.10", "latest", 1), "If-Modified-Since", modified); got.StatusCode != 200 || got.Header.Get("Last-Modified") != "" {
+		t.Errorf("the newest release: %d %v", got.StatusCode, got.Header)
 	}
 	head := ask(t, "HEAD", address)
 	if head.StatusCode != 200 || head.ContentLength != 4 || head.Header.Get("Accept-Ranges") != "bytes" || head.Header.Get("Location") != "" {

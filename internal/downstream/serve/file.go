@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"syncd/internal/downstream/catalog"
 	"syncd/internal/manifest"
@@ -99,8 +98,25 @@ const maxRanges = 16
 func (c *call) download() {
 	if f, ok := c.file(); ok {
 		c.a.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Reference().Name()}))
+		c.date(f)
 		c.send(f, c.a.noFile)
 	}
+}
+
+// date sets Last-Modified to when the bytes of a path came into service. It is exact for a
+// path that has the same bytes for all followers; another one has no such time. A later time
+// of the client does not mean that it has these bytes, since a ring may have seen others
+// until then. So If-Modified-Since counts only if it is the very time that was sent.
+func (c *call) date(f catalog.File) {
+	since := c.r.Header.Get("If-Modified-Since")
+	if c.a.Header().Get("Cache-Control") == "" {
+		at := f.Revision.PublishedAt.UTC().Format(http.TimeFormat)
+		c.a.Header().Set("Last-Modified", at)
+		if since == at {
+			return
+		}
+	}
+	c.r.Header.Del("If-Modified-Since")
 }
 
 // send sends the content of a file. pruned answers when it is gone.
@@ -114,9 +130,11 @@ func (c *call) sendFile(file *os.File, err error, etag string, gone func()) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		c.a.Header().Del("Content-Disposition")
+		c.a.Header().Del("Last-Modified")
 		gone()
 		return
 	case err != nil:
+		c.a.Header().Del("Last-Modified")
 		c.a.problem(http.StatusInternalServerError, typeProblem("internalError", "The file cannot be read at the moment."))
 		return
 	}
@@ -126,8 +144,10 @@ func (c *call) sendFile(file *os.File, err error, etag string, gone func()) {
 	h.Set("Content-Type", "application/octet-stream")
 	if strings.Count(c.r.Header.Get("Range"), ",") >= maxRanges {
 		h.Del("ETag")
+		h.Del("Last-Modified")
 		c.a.problem(http.StatusRequestedRangeNotSatisfiable, titleProblem(http.StatusRequestedRangeNotSatisfiable, "Range", "There are too many ranges."))
 		return
 	}
-	http.ServeContent(c.a, c.r, "", time.Time{}, file)
+	modified, _ := http.ParseTime(h.Get("Last-Modified")) // zero without one
+	http.ServeContent(c.a, c.r, "", modified, file)
 }
