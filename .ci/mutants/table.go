@@ -39,7 +39,7 @@ var mutants = []mutant{
 
 	// Buckets.
 	{"a new generation names a lost object", `(s\.generation == generation) && time\.Since\(s\.at\) < recheck`, "${1} && recheck > 0", "publisher", "Lost"},
-	{"an ended epoch is followed", `cmp\.Or\(cmp\.Compare\(g\.Epoch, saved\.Epoch\), `, "cmp.Or(", "syncer|source syncer", "Epoch"},
+	{"an ended epoch is followed", `cmp\.Compare\(g\.Epoch, saved\.Epoch\), (cmp\.Compare\(g\.Number)`, "${1}", "syncer|source syncer", "Epoch"},
 
 	// Redaction.
 	{"errors keep the ID", `(public error = &publicError\{text: clip\()r\.String\((err\.Error\(\))\)`, "${1}${2}", "transport releases", "ID|Redact|Error"},
