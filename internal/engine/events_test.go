@@ -21,6 +21,7 @@ import (
 	"syncd/internal/engine/operation"
 	"syncd/internal/hooks/event"
 	"syncd/internal/hooks/outbox"
+	"syncd/internal/report"
 	"syncd/internal/report/request"
 )
 
@@ -137,6 +138,7 @@ func TestEveryEventHasTheFieldsOfTheTable(t *testing.T) {
 			t.Errorf("%d events %s", got, kind)
 		}
 	}
+	w.waits(e)
 	damaged := filepath.Join(w.cfg.DataDir, "current/one/one.dat")
 	must(t, os.Chmod(damaged, 0o644))
 	must(t, os.WriteFile(damaged, []byte("damage"), 0o644))
@@ -172,6 +174,12 @@ func TestEveryEventHasTheFieldsOfTheTable(t *testing.T) {
 	}
 }
 
+// waits tells of a ring that waits for what is served.
+func (w *world) waits(e *Engine) {
+	r := e.mirror.Current().Records["one"]
+	must(w.T, e.Followers.tellWaiting(report.WaitingRing{Manifest: r.Manifest, Release: r.Release, Revision: r.Revision, Ring: "rest", For: "canary", NeedsHosts: 3, Since: time.Now()}))
+}
+
 // checkFields compares an event with its row: yes, no, or a condition.
 func checkFields(t *testing.T, kind string, row map[string]string, data map[string]any) {
 	t.Helper()
@@ -194,6 +202,10 @@ func checkFields(t *testing.T, kind string, row map[string]string, data map[stri
 	if _, has := data["changes"]; has != isNew {
 		t.Errorf("%s: the changes are there: %v, want %v: %v", kind, has, isNew, data)
 	}
+	if (kind == string(event.Waiting)) != (data["ring"] == "rest") {
+		t.Errorf("%s: ring is %v", kind, data["ring"])
+	}
+	delete(data, "ring")
 	delete(data, "expires")
 	delete(data, "changes")
 	if len(data) != len(row)+3 { // manifest, host and the type

@@ -84,7 +84,10 @@ func (g *Generations) composeLocked(name string, snapshot *catalog.Snapshot) (*E
 
 // seesOf is what a ring sees, nil for everything.
 func (g *Generations) seesOf(name string) catalog.Sees {
-	if g.cfg.Sees == nil {
+	switch {
+	case name == "" && g.cfg.SeesWithout != nil:
+		return g.cfg.SeesWithout()
+	case name == "" || g.cfg.Sees == nil:
 		return nil
 	}
 	return g.cfg.Sees(name)

@@ -34,6 +34,9 @@ type Config struct {
 	Store   Store
 	// Sees returns what followers of a ring see. It may be nil: everything.
 	Sees func(ring string) catalog.Sees
+	// SeesWithout returns what followers see of a host without rings, nil for everything. It may
+	// be nil: always everything.
+	SeesWithout func() catalog.Sees
 	// Order returns what followers must destroy of a manifest. It may be nil.
 	Order func(manifest string) destruction.Order
 

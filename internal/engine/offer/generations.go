@@ -33,12 +33,21 @@ func Generations(h Host) (*generations.Generations, error) {
 	return generations.New(generations.Config{
 		Catalog: h.Catalog, Mirror: h.Mirror, Records: h.Records, Store: h.Store, Order: h.Orders.Of,
 		Publisher: name, Version: h.Version, Sign: h.Relay.Signing.Sign, Trust: h.Relay.Trust, Relay: h.Relay,
-		Sees: func(ring string) catalog.Sees {
-			if h.Fleet == nil || ring == "" && !h.Fleet.Withholds() {
+		Sees: func(ring string) catalog.Sees { return h.sees(ring) },
+		SeesWithout: func() catalog.Sees {
+			if h.Fleet == nil || !h.Fleet.Withholds() {
 				return nil
 			}
-			return func(r *catalog.Revision) bool { return h.Fleet.Visible(rings.InRing(ring), r.Manifest, r.InRings()) }
+			return h.sees("")
 		},
 		Warn: func(message string, err error) { h.Log.Warn().Err(err).Msg(message) },
 	})
+}
+
+// sees is what followers of a ring see, nil for everything.
+func (h Host) sees(ring string) catalog.Sees {
+	if h.Fleet == nil {
+		return nil
+	}
+	return func(r *catalog.Revision) bool { return h.Fleet.Visible(rings.InRing(ring), r.Manifest, r.InRings()) }
 }
