@@ -77,7 +77,7 @@ func TestEveryQueryOfTheDashboardReturnsSeries(t *testing.T) {
 // hooks, scrubs, a view with an export, and manifests that wait to go live.
 func busyHost(t *testing.T) (*upstream, *e2e.Process) {
 	u := newUpstream(t, []string{"m\n    expires: {after: 120mo}\n    probe: {command: [\"true\"]}", "staged\n    activate: manual", "tested\n    gate: {command: [sh, -c, 'test $SYNCD_RELEASE = 2026.10']}"},
-		"rings: [{name: canary}, {name: rest, delay: 1h}]")
+		"rings: [{name: canary}, {name: rest, delay: 1h, after: {hosts: 1}}]")
 	id := u.addID("follower", "--ring", "canary")
 	serve := u.Settings.More
 	publisherOf(u.Host, buckettest.New(t)).publishWith(serve + `election: {lease: 1m}
