@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"syncd/cmd/syncd/cli"
 	"syncd/internal/config"
+	"syncd/internal/config/place"
 	"syncd/internal/engine/operation"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
@@ -21,7 +23,8 @@ func publishCommand(a *cli.App) *cobra.Command {
 		Use: "publish", Short: "Publish to object storage what is served, without a sync", Args: cli.Arguments(0, 0),
 		Long: `Publish what is served to the bucket of publish.s3. Each sync does this before it ends,
 so this command is for an attempt right after a failure, and for a look at what would be
-uploaded (--dry-run).
+uploaded (--dry-run). With a list of places in publish.s3, it works at all of them side by
+side, or with --target at one.
 
 --gc also deletes what no generation in use names and what is older than
 publish.s3.grace. Each publication of something new does this, too.
@@ -44,16 +47,17 @@ the same as --verify --repair at the times of the scrub.`,
 				return cli.Usagef("--verify publishes nothing: leave --dry-run, --gc and --force away")
 			}
 			return work[request.Upload, report.Upload]{
-				operation: operation.Upload, check: hasPlace, asJSON: asJSON, isOK: report.Upload.OK,
+				operation: operation.Upload, check: hasTarget(req.Target), asJSON: asJSON, isOK: report.Upload.OK,
 				text: lines(func(w io.Writer, r report.Upload) {
 					terminal.PrintUpload(w, r, req.DryRun)
-					if !req.Repair && !r.OK() {
+					if req.Verify && !req.Repair && !r.OK() {
 						fmt.Fprintln(w, "`syncd publish --verify --repair` uploads again what this host has")
 					}
 				}),
 			}.run(cmd.Context(), a, req)
 		},
 	}
+	cmd.Flags().StringVar(&req.Target, "target", "", "work at one place of a list in publish.s3 only: its name")
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "show what would be uploaded and deleted, and change nothing")
 	cmd.Flags().BoolVar(&req.Collect, "gc", false, "delete what nothing in the bucket needs any more")
 	cmd.Flags().BoolVar(&req.Force, "force", false, "replace what another publisher has newer")
@@ -64,10 +68,16 @@ the same as --verify --repair at the times of the scrub.`,
 	return cmd
 }
 
-// hasPlace requires a place to publish to.
-func hasPlace(cfg *config.Config) error {
-	if !cfg.Publish.S3.IsSet() {
-		return cli.Usagef("%s has no publish.s3: say there where this host publishes", cfg.Path)
+// hasTarget requires a place to publish to, with a name unless that is "".
+func hasTarget(name string) func(*config.Config) error {
+	return func(cfg *config.Config) error {
+		isNamed := func(t place.Target) bool { return t.Name == name }
+		switch {
+		case !cfg.Publish.S3.IsSet():
+			return cli.Usagef("%s has no publish.s3: say there where this host publishes", cfg.Path)
+		case name != "" && !slices.ContainsFunc(cfg.Publish.Targets, isNamed):
+			return cli.Usagef("publish.s3 in %s has no place with the name %s", cfg.Path, name)
+		}
+		return nil
 	}
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -59,8 +60,19 @@ func schemaOf() map[string]any {
 	hook := top["hooks"].(map[string]any)["items"].(map[string]any)
 	hook["properties"].(map[string]any)["true"] = hook["properties"].(map[string]any)["on"]
 	delete(hook, "required")
+	several(top["publish"].(map[string]any), "s3")
 	root["required"] = []string{"source", "manifests"}
 	return root
+}
+
+// several lets a key take a list of what it takes, each with a name.
+func several(in map[string]any, key string) {
+	one := in["properties"].(map[string]any)[key].(map[string]any)
+	properties := map[string]any{"name": map[string]any{"type": "string"}}
+	maps.Copy(properties, one["properties"].(map[string]any))
+	listed := maps.Clone(one)
+	listed["properties"] = properties
+	one["type"], one["items"] = []string{"object", "array"}, listed
 }
 
 func mapping() map[string]any {

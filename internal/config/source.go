@@ -75,7 +75,7 @@ type Retry struct {
 
 func (d *decoder) source(s *Source) document.Setter {
 	t := d.connectionKeys(&s.Connection, &s.Credential)
-	t["s3"] = document.Keys(s.S3.table())
+	t["s3"] = document.Keys(s.S3.Table())
 	t["customer_id_param"] = document.Scalar(&s.CustomerIDParam, value.Param)
 	t["hash"] = document.Scalar(&s.Hash, value.Hash)
 	t["min_rate"] = document.Keys(s.MinRate.table())

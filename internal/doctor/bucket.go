@@ -17,6 +17,7 @@ import (
 
 	"syncd/internal/clients/signature"
 	"syncd/internal/config"
+	"syncd/internal/config/place"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/downstream/objectstore"
 	"syncd/internal/downstream/publisher"
@@ -205,7 +206,15 @@ func (s *storage) checkPublish(ctx context.Context) []Finding {
 	case !isThere:
 		return []Finding{failure(s.giveKeys(), "publish.s3: no credentials for S3 are found")}
 	}
-	place, err := upload.Place(s.cfg)
+	for _, t := range s.cfg.Publish.Targets {
+		found = append(found, s.checkTarget(ctx, t)...)
+	}
+	return append(found, s.judgeUploads(ctx)...)
+}
+
+// checkTarget looks at a place as a publisher does.
+func (s *storage) checkTarget(ctx context.Context, t place.Target) []Finding {
+	place, err := upload.Place(s.cfg, t)
 	if err != nil {
 		return []Finding{failing(err, "check source.ca_file")}
 	}
@@ -214,21 +223,24 @@ func (s *storage) checkPublish(ctx context.Context) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, netPatience)
 	defer cancel()
 	seen, err := publisher.Look(ctx, place)
-	at := store{s.cfg.Publish.S3, "publish.s3"}
+	at := store{t.S3, "publish.s3"}
+	if t.Name != "" {
+		at.key += " " + t.Name
+	}
 	if err != nil {
 		code, status := objectstore.AnswerOf(err)
 		return []Finding{s.explainStore(at, code, status, err)}
 	}
-	return slices.Concat(s.judgeSeen(at, seen), s.judgeVersions(seen), s.judgeUploads(ctx))
+	return slices.Concat(s.judgeSeen(at, seen), s.judgeVersions(at, seen))
 }
 
 // judgeVersions finds a bucket that keeps what must be gone.
-func (s *storage) judgeVersions(seen publisher.Seen) []Finding {
+func (s *storage) judgeVersions(at store, seen publisher.Seen) []Finding {
 	i := slices.IndexFunc(s.cfg.Manifests, func(m config.Manifest) bool { return m.DestroyAfter > 0 })
 	if i < 0 || !seen.KeepsVersions {
 		return nil
 	}
-	return []Finding{failure("turn the bucket's versioning off, or let a lifecycle rule delete old versions", "publish.s3: the bucket keeps old versions, so that data of %s which was destroyed stays in it", s.cfg.Manifests[i].Name)}
+	return []Finding{failure("turn the bucket's versioning off, or let a lifecycle rule delete old versions", "%s: the bucket keeps old versions, so that data of %s which was destroyed stays in it", at.key, s.cfg.Manifests[i].Name)}
 }
 
 // judgeUploads says what the publisher knows of the bucket.
@@ -237,13 +249,16 @@ func (s *storage) judgeUploads(ctx context.Context) []Finding {
 	if err != nil || status.Upload == nil { // the check of the manifests says why
 		return nil
 	}
-	switch status.Upload.State {
-	case report.StateDamaged:
-		return []Finding{failure("run `syncd publish --verify --repair`; look for a lifecycle rule, or a program that deletes in the bucket", "%s", status.Upload.Explanation)}
-	case report.StateSuperseded:
-		return []Finding{hint("let that host publish, or run `syncd publish --force` here", "%s", status.Upload.Explanation)}
+	var found []Finding
+	for _, t := range status.Upload.All() {
+		switch t.State {
+		case report.StateDamaged:
+			found = append(found, failure("run `syncd publish --verify --repair`; look for a lifecycle rule, or a program that deletes in the bucket", "%s", t.Explanation))
+		case report.StateSuperseded:
+			found = append(found, hint("let that host publish, or run `syncd publish --force` here", "%s", t.Explanation))
+		}
 	}
-	return nil
+	return found
 }
 
 // storePatience is how long a request to publish.s3 is repeated.
@@ -251,7 +266,7 @@ const storePatience = netPatience / 3
 
 func (s *storage) judgeSeen(at store, seen publisher.Seen) []Finding {
 	election := s.cfg.Election.Lease > 0
-	text := "publish.s3: the bucket can be read and written"
+	text := at.key + ": the bucket can be read and written"
 	if seen.Current.Generation > 0 {
 		text += fmt.Sprintf(", %s published generation %d", seen.Current.Publisher, seen.Current.Generation)
 	}

@@ -74,9 +74,9 @@ func (e *Engine) configure(cfg *config.Config) error {
 		return cfg.Located("source", err)
 	}
 	signer, err := cfg.Signer()
-	var publisher *upload.Publisher
+	var publishers []*upload.Publisher
 	if err == nil {
-		publisher, err = e.Uploads.Prepare(cfg, signer)
+		publishers, err = e.Uploads.Prepare(cfg, signer)
 	}
 	if err != nil {
 		next.source.close()
@@ -92,7 +92,7 @@ func (e *Engine) configure(cfg *config.Config) error {
 	if before := e.replace(next); before != nil {
 		e.series.drop(before.config)
 	}
-	e.Uploads.Use(publisher)
+	e.Uploads.Use(cfg, publishers)
 	e.Patches.Wake()
 	e.Hooks.start(next)
 	e.Probes.drop(next)

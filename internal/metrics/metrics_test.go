@@ -30,6 +30,8 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 		},
 		Hooks: func() []HookQueue { return []HookQueue{{"a", 2, time.UnixMilli(8_500)}, {"b", 0, time.Time{}}} },
 	})
+	place := m.UploadTarget("near")
+	m.UploadsTo([]*UploadTarget{place})
 	m.CreateHook("a", []string{"delivered", "failed"})
 	m.HookResult("a", "failed")
 	for _, name := range []string{"one", "two"} {

@@ -31,7 +31,7 @@ func (s *Status) Explain(now time.Time) {
 		s.Scrub.Explanation = OneLine(s.Scrub.sentence(s.Daemon, now))
 	}
 	if s.Upload != nil {
-		s.Upload.Explanation = OneLine(s.Upload.sentence(now))
+		s.Upload.explain(now)
 	}
 	if s.Upstream != nil {
 		s.Upstream.Explanation = OneLine(s.Upstream.sentence(now))

@@ -5,7 +5,7 @@ import "slices"
 // Explanation is one sentence about a part of what syncd does, as `explain --json` prints it.
 type Explanation struct {
 	Kind        string               `json:"kind"` // manifest, view, export, scrub, publish, upstream or hook
-	Name        string               `json:"name"` // of the view for an export; "" for scrub, publish and upstream
+	Name        string               `json:"name"` // of the view for an export; of one of several places for publish; "" for scrub and upstream
 	State       string               `json:"state,omitempty"`
 	Explanation string               `json:"explanation"`
 	Quarantined *QuarantinedRevision `json:"quarantined,omitempty"` // the revision that the gate or the probe refused; nil for none
@@ -33,7 +33,9 @@ func (s Status) Explanations(names []string) []Explanation {
 		list = append(list, Explanation{Kind: "scrub", Explanation: s.Scrub.Explanation})
 	}
 	if s.Upload != nil {
-		list = append(list, Explanation{Kind: "publish", Explanation: s.Upload.Explanation})
+		for _, t := range s.Upload.All() {
+			list = append(list, Explanation{Kind: "publish", Name: t.Target, Explanation: t.Explanation})
+		}
 	}
 	if s.Upstream != nil {
 		list = append(list, Explanation{Kind: "upstream", Explanation: s.Upstream.Explanation})

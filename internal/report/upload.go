@@ -1,6 +1,10 @@
 package report
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // The results of publishing to object storage, as JSON and metrics name them.
 const (
@@ -32,6 +36,9 @@ type Upload struct {
 
 	Signed *Signed `json:"signed,omitempty"` // nil without signatures
 
+	Target  string   `json:"target,omitempty"`  // the name of the place; "" for the only one
+	Targets []Upload `json:"targets,omitempty"` // of several, which the rest sums up
+
 	Began  int64 `json:"-"` // of the generation, see package bucket
 	Served int   `json:"-"` // the generation of this host that the bucket shows; 0 if it does not
 }
@@ -54,7 +61,31 @@ type Collection struct {
 }
 
 // OK is true when a verification, if one was asked for, has left nothing missing or damaged.
-func (u Upload) OK() bool { return u.Verification == nil || u.Verification.Left() == 0 }
+func (u Upload) OK() bool {
+	isBad := func(t Upload) bool { return t.Error != "" || !t.OK() }
+	return (u.Verification == nil || u.Verification.Left() == 0) && !slices.ContainsFunc(u.Targets, isBad)
+}
+
+// Sum is the outcome at several places: what failed or is damaged comes before what went well.
+func Sum(targets []Upload) (sum Upload) {
+	var errs []string
+	for i, t := range targets {
+		if t.Error != "" {
+			errs = append(errs, t.Target+": "+t.Error)
+		}
+		if i == 0 || slices.Index(byWeight, t.Result) < slices.Index(byWeight, sum.Result) {
+			objects, bytes := sum.Objects, sum.Bytes
+			sum = t
+			sum.Objects, sum.Bytes = objects, bytes
+		}
+		sum.Objects, sum.Bytes = sum.Objects+t.Objects, sum.Bytes+t.Bytes
+	}
+	sum.Target, sum.Targets, sum.Error = "", targets, strings.Join(errs, "; ")
+	return sum
+}
+
+// byWeight are the results from the one that an operator must see.
+var byWeight = []Result{UploadFailed, UploadDamaged, Uploaded, UploadVerified, UploadPending, UploadUnchanged, Standby}
 
 // UploadCheck is what a verification of the bucket found.
 type UploadCheck struct {

@@ -30,6 +30,9 @@ type UploadStatus struct {
 	Retry *Retry `json:"retry,omitempty"` // of a request to the bucket; absent while none is repeated
 
 	Signed *Signed `json:"signed,omitempty"` // absent without signatures
+
+	Target  string          `json:"target,omitempty"`  // the name of the place; absent for the only one
+	Targets []*UploadStatus `json:"targets,omitempty"` // of several: the rest is that of the first that needs attention
 }
 
 // UploadCheckStatus is what the last verification of the bucket found.
@@ -56,6 +59,40 @@ const StateStandby State = "standby"
 type ElectionStatus struct {
 	Leads  bool   `json:"leads"`  // this host does
 	Holder string `json:"holder"` // of the lease; "" while it is unknown, and without a daemon
+}
+
+// SumStatus is the status of several places: that of the first one that needs attention, with
+// those of all.
+func SumStatus(targets []*UploadStatus) *UploadStatus {
+	isWell := func(t *UploadStatus) bool { return t.State == StateInSync || t.State == StateStandby }
+	worst := targets[0]
+	for _, t := range targets {
+		if isBad := t.State == StateFailed && worst.State != StateFailed; isBad || isWell(worst) && !isWell(t) {
+			worst = t
+		}
+	}
+	sum := *worst
+	sum.Targets = targets
+	return &sum
+}
+
+// All are the places.
+func (p *UploadStatus) All() []*UploadStatus {
+	if len(p.Targets) > 0 {
+		return p.Targets
+	}
+	return []*UploadStatus{p}
+}
+
+// explain explains the status of a place, and those of all places.
+func (p *UploadStatus) explain(now time.Time) {
+	for _, t := range p.Targets {
+		t.explain(now)
+	}
+	p.Explanation = OneLine(p.sentence(now))
+	if p.Target != "" {
+		p.Explanation = p.Target + ": " + p.Explanation
+	}
 }
 
 // sentence explains the state of the bucket.

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -71,10 +72,35 @@ func (s *Store) SetPublisher(p Publisher) error {
 	return s.update(func(tx *bbolt.Tx) error { return putJSON(tx.Bucket(bucketMeta), keyPublisher, p) })
 }
 
-// Upload returns what is known of publishing; the zero value before the first attempt.
-func (s *Store) Upload() (p Upload, err error) {
-	err = s.readMeta(keyUpload, &p)
+// UploadTo returns what is known of publishing to a place; the zero value before the first
+// attempt.
+func (s *Store) UploadTo(place string) (p Upload, err error) {
+	if err = s.readMeta(keyOf(keyUpload, place), &p); err != nil || p.Place == place {
+		return p, err
+	}
+	if err = s.readMeta(keyUpload, &p); p.Place != place { // of a version with one place
+		p = Upload{}
+	}
 	return p, err
+}
+
+// SetUpload records what is known of publishing to its place.
+func (s *Store) SetUpload(p Upload) error {
+	return s.update(func(tx *bbolt.Tx) error { return putJSON(tx.Bucket(bucketMeta), keyOf(keyUpload, p.Place), p) })
+}
+
+// keyOf is the key of what is known of a place.
+func keyOf(key []byte, place string) []byte { return append(append(slices.Clip(key), '/'), place...) }
+
+// Written returns the digests of the newest generations that this host wrote to a place.
+func (s *Store) Written(place string) (sums []manifest.ObjectID, err error) {
+	err = s.readMeta(keyOf(keyPublisher, place), &sums)
+	return sums, err
+}
+
+// SetWritten records the digests of the newest generations that this host wrote to a place.
+func (s *Store) SetWritten(place string, sums []manifest.ObjectID) error {
+	return s.update(func(tx *bbolt.Tx) error { return putJSON(tx.Bucket(bucketMeta), keyOf(keyPublisher, place), sums) })
 }
 
 // readMeta reads the value of a key, if there is one.
@@ -89,9 +115,4 @@ func (s *Store) readMeta(key []byte, value any) error {
 		}
 		return nil
 	})
-}
-
-// SetUpload records what is known of publishing.
-func (s *Store) SetUpload(p Upload) error {
-	return s.update(func(tx *bbolt.Tx) error { return putJSON(tx.Bucket(bucketMeta), keyUpload, p) })
 }

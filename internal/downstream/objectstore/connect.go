@@ -21,6 +21,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"syncd/internal/clients/signature"
+	"syncd/internal/host/rate"
 )
 
 // Place is a prefix of a bucket of a server.
@@ -34,6 +35,7 @@ type Place struct {
 	Credentials  *credentials.Credentials // nil for those that signature.Credentials finds
 	StallTimeout time.Duration            // a connection that moves no byte for this long is given up
 	Retry        Retry
+	Bandwidth    *rate.Budget  // of what is sent, with other places; nil is unlimited
 	Tell         func(Trouble) // is called for each attempt that is repeated, by several requests at once; may be nil
 }
 
@@ -56,7 +58,7 @@ func (s *Store) CheckCredentials() error {
 func (p Place) Connect(mayWrite func() error, server *Server) (*Store, error) {
 	mayWrite = refusing(mayWrite)
 	keys := cmp.Or(p.Credentials, signature.Credentials())
-	w := &wire{reads: p.transport(func() error { return nil }), writes: p.transport(mayWrite), mayWrite: mayWrite, keys: keys, server: server}
+	w := &wire{reads: p.transport(func() error { return nil }), writes: p.transport(mayWrite), mayWrite: mayWrite, keys: keys, server: server, bandwidth: p.Bandwidth}
 	core, err := minio.NewCore(p.Endpoint.Host, &minio.Options{
 		Creds: keys, Secure: p.Endpoint.Scheme == "https", Region: p.Region, Transport: w, MaxRetries: 1,
 	})
@@ -110,7 +112,11 @@ func (c *impatientConn) Write(p []byte) (int, error) {
 	if err := c.mayWrite(); err != nil {
 		return 0, err
 	}
-	if err := c.SetWriteDeadline(time.Now().Add(c.write)); err != nil {
+	now := time.Now()
+	if err := c.SetWriteDeadline(now.Add(c.write)); err != nil {
+		return 0, err
+	}
+	if err := c.SetReadDeadline(now.Add(c.read)); err != nil { // a slow upload has no answer yet
 		return 0, err
 	}
 	return c.Conn.Write(p)
@@ -123,6 +129,8 @@ type wire struct {
 	mayWrite func() error
 	keys     *credentials.Credentials
 	server   *Server
+
+	bandwidth *rate.Budget // nil is unlimited
 }
 
 // Server is what was learned about a server. Safe for concurrent use.
@@ -158,6 +166,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err := w.mayWrite(); err != nil {
 			return nil, errors.Join(err, closeBody(r))
 		}
+		r = slowed(r, w.bandwidth)
 		if w.server.bareETags.Load() && r.Header.Get("If-Match") != "" {
 			r = r.Clone(r.Context())
 			r.Header.Set("If-Match", strings.Trim(r.Header.Get("If-Match"), `"`))

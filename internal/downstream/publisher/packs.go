@@ -52,7 +52,7 @@ func (u *uploads) bringPack(ctx context.Context, p bucket.Pack, isNamed bool) er
 
 // uploadPack makes a pack and sends it.
 func (u *uploads) uploadPack(ctx context.Context, p bucket.Pack) error {
-	growFor(objectstore.BudgetOf(ctx), p.Size())
+	u.growFor(objectstore.BudgetOf(ctx), p.Size())
 	var text bytes.Buffer
 	if err := pack.Write(ctx, &text, p, u.cfg.Objects.Open); err != nil {
 		return err

@@ -111,7 +111,7 @@ func (b *patched) bringList(ctx context.Context, p *Publisher, name string, r mi
 // bringPatch uploads a patch unless one of its size is there. Another publisher may have made
 // it: one that makes other bytes than it should costs a follower a download.
 func (u *uploads) bringPatch(ctx context.Context, patch bucket.Patch) error {
-	growFor(objectstore.BudgetOf(ctx), patch.Size)
+	u.growFor(objectstore.BudgetOf(ctx), patch.Size)
 	found, err := u.store.Head(ctx, patch.Name())
 	if err == nil && found.Size == patch.Size || err != nil && !errors.Is(err, objectstore.ErrNotThere) {
 		return err

@@ -163,7 +163,7 @@ func (u *uploads) bring(ctx context.Context, o object, isNamed bool) error {
 
 // upload sends an object, and looks whether the server has it.
 func (u *uploads) upload(ctx context.Context, o object) error {
-	growFor(objectstore.BudgetOf(ctx), o.size)
+	u.growFor(objectstore.BudgetOf(ctx), o.size)
 	file, err := u.cfg.Objects.Open(o.id)
 	if err != nil {
 		return err

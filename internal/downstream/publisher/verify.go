@@ -336,7 +336,7 @@ func (v *verification) checkObjects(ctx context.Context) error {
 // check returns what is wrong with an object. An error says that this is not known.
 func (v *verification) check(ctx context.Context, o object) (isMissing bool, damage, err error) {
 	job := objectstore.BudgetOf(ctx)
-	growFor(job, o.size)
+	v.growFor(job, o.size)
 	job.Grow(objectstore.Limits{Bytes: 2 * o.size}) // the bytes are read, perhaps twice
 	found, err := v.store.Head(ctx, o.name)
 	switch {

@@ -1,11 +1,13 @@
 package upload
 
 import (
+	"errors"
 	"strings"
 	"sync"
 	"time"
 
 	"syncd/internal/config"
+	"syncd/internal/config/place"
 	"syncd/internal/report"
 	"syncd/internal/report/status"
 	"syncd/internal/store"
@@ -41,14 +43,12 @@ func (p *outcomes) keepCollection(err string, at time.Time) error {
 func (p *outcomes) change(change func(known store.Upload) store.Upload) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before, err := p.store.Upload()
+	before, err := p.store.UploadTo(p.place)
 	if err != nil {
 		return err
 	}
 	known := before
-	if known.Place != p.place {
-		known = store.Upload{Place: p.place}
-	}
+	known.Place = p.place
 	if now := change(known); now != before {
 		return p.store.SetUpload(now)
 	}
@@ -94,48 +94,67 @@ func after(known store.Upload, done report.Upload, at time.Time) store.Upload {
 
 // last is what the state knows of a place.
 func (u *Uploader) last(place string) store.Upload {
-	known, err := u.cfg.Store.Upload()
+	known, err := u.cfg.Store.UploadTo(place)
 	if err != nil {
 		u.cfg.Log.Warn().Err(err).Msg("reading the state failed: metrics start without earlier publications")
-	}
-	if known.Place != place {
-		return store.Upload{}
 	}
 	return known
 }
 
 // Status is the status of publishing, nil without a place.
 func (u *Uploader) Status(served int) (*report.UploadStatus, error) {
-	p := u.inForce.Load()
-	if p == nil {
-		return nil, nil
+	var errs []error
+	var all []*report.UploadStatus
+	for _, p := range u.publishers() {
+		known, err := u.cfg.Store.UploadTo(placeOf(p.settings.target))
+		var election *report.ElectionStatus
+		if p.settings.election.Lease > 0 {
+			holder, leads := p.Holder()
+			election = &report.ElectionStatus{Leads: leads, Holder: holder}
+		}
+		shown := statusOf(p.settings.target, known, served, election)
+		shown.Retry = p.retries.shown()
+		all, errs = append(all, shown), append(errs, err)
 	}
-	known, err := u.cfg.Store.Upload()
-	var election *report.ElectionStatus
-	if p.settings.election.Lease > 0 {
-		holder, leads := p.Holder()
-		election = &report.ElectionStatus{Leads: leads, Holder: holder}
-	}
-	shown := status.Upload(known, placeOf(p.settings.publish), served, election)
-	shown.Retry = p.retries.shown()
-	return shown, err
+	return sumOf(all), errors.Join(errs...)
 }
 
 // StatusOnDisk is the status of publishing when no engine is running; state is nil
 // when there is no state database.
-func StatusOnDisk(cfg *config.Config, state status.StateReader, served int) (_ *report.UploadStatus, err error) {
-	if !cfg.Publish.S3.IsSet() {
-		return nil, nil
+func StatusOnDisk(cfg *config.Config, state status.StateReader, served int) (*report.UploadStatus, error) {
+	var errs []error
+	var all []*report.UploadStatus
+	for _, t := range cfg.Publish.Targets {
+		var known store.Upload
+		if state != nil {
+			var err error
+			known, err = state.UploadTo(placeOf(t))
+			errs = append(errs, err)
+		}
+		var election *report.ElectionStatus
+		if cfg.Election.Lease > 0 {
+			election = &report.ElectionStatus{}
+		}
+		all = append(all, statusOf(t, known, served, election))
 	}
-	var known store.Upload
-	if state != nil {
-		known, err = state.Upload()
-	}
-	var election *report.ElectionStatus
-	if cfg.Election.Lease > 0 {
-		election = &report.ElectionStatus{}
-	}
-	return status.Upload(known, placeOf(cfg.Publish), served, election), err
+	return sumOf(all), errors.Join(errs...)
 }
 
-func placeOf(p config.Publish) string { return p.S3.URL().Redacted() }
+func statusOf(t place.Target, known store.Upload, served int, election *report.ElectionStatus) *report.UploadStatus {
+	shown := status.Upload(known, placeOf(t), served, election)
+	shown.Target = t.Name
+	return shown
+}
+
+// sumOf is the status of all places; nil for none.
+func sumOf(all []*report.UploadStatus) *report.UploadStatus {
+	switch {
+	case len(all) == 0:
+		return nil
+	case len(all) == 1 && all[0].Target == "":
+		return all[0]
+	}
+	return report.SumStatus(all)
+}
+
+func placeOf(t place.Target) string { return t.URL().Redacted() }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	"syncd/internal/clients/certificate"
 	"syncd/internal/config"
+	"syncd/internal/config/place"
 	"syncd/internal/downstream/objectstore"
 	"syncd/internal/downstream/publisher"
 	"syncd/internal/downstream/trust"
@@ -44,142 +47,220 @@ type Config struct {
 	Patches publisher.Patches
 }
 
-// Uploader publishes to the place of the configuration in force. Safe for concurrent use.
+// Uploader publishes to the places of the configuration in force, side by side: a slow or broken
+// one holds up no other. Safe for concurrent use.
 type Uploader struct {
-	cfg     Config
-	inForce atomic.Pointer[Publisher] // nil without a place
+	cfg       Config
+	inForce   atomic.Pointer[[]*Publisher] // nil and empty without a place
+	bandwidth *rate.Budget                 // of all uploads
+	renewals  sync.WaitGroup
 }
 
 // New returns an Uploader without a place: see Use.
-func New(cfg Config) *Uploader { return &Uploader{cfg: cfg} }
+func New(cfg Config) *Uploader {
+	return &Uploader{cfg: cfg, bandwidth: rate.NewBudget(rate.Timetable{})}
+}
 
-// Publisher is the publisher of a configuration with the settings that it was made with.
+// Publisher is the publisher of a place of a configuration with the settings that it was made
+// with.
 type Publisher struct {
 	*publisher.Publisher
 	settings settings
 	retries  *retries
 	signer   *trust.Signer // nil signs nothing
+	series   *metrics.UploadTarget
+	renewing atomic.Bool
 }
 
 // settings are the settings of a publisher: another one is made when they change.
 type settings struct {
-	publish  config.Publish
+	target   place.Target
+	patches  config.Patches
 	election config.Election
 	source   config.Source // for its ca_file and its patience
 	signing  string        // identifies the key and the trust text, "" for none
 }
 
-// Prepare returns the publisher of a configuration: that in force, a new one, or
-// nil for none.
-func (u *Uploader) Prepare(cfg *config.Config, signer *trust.Signer) (*Publisher, error) {
-	if !cfg.Publish.S3.IsSet() {
-		return nil, nil
+// publishers are those in force.
+func (u *Uploader) publishers() []*Publisher {
+	if all := u.inForce.Load(); all != nil {
+		return *all
 	}
+	return nil
+}
+
+// Prepare returns the publishers of a configuration: those in force, or new ones.
+func (u *Uploader) Prepare(cfg *config.Config, signer *trust.Signer) (all []*Publisher, err error) {
 	source := config.Source{Connection: config.Connection{CAFile: cfg.Source.CAFile, StallTimeout: cfg.Source.StallTimeout, Retry: cfg.Source.Retry}}
-	settings := settings{cfg.Publish, cfg.Election, source, ""}
+	settings := settings{patches: cfg.Publish.Patches, election: cfg.Election, source: source}
 	if signer != nil {
 		settings.signing = fmt.Sprintf("%s %s %s", signer.Key(), signer.Valid(), signer.Chain().Newest().Fingerprint())
 		if cfg.Election.Lease > 0 && signer.Chain().Newest().Threshold > 1 {
 			return nil, cfg.At("election").Error(cfg.Path, "lets one publisher write, but the trust text asks for signatures of several", "remove it: publishers without an election do not cross either")
 		}
 	}
-	if before := u.inForce.Load(); before != nil && reflect.DeepEqual(before.settings, settings) {
-		return before, nil
+	for _, t := range cfg.Publish.Targets {
+		settings.target = t
+		p, err := u.prepare(cfg, settings, signer)
+		if err != nil {
+			for _, p := range all {
+				if !slices.Contains(u.publishers(), p) {
+					p.Close()
+				}
+			}
+			return nil, err
+		}
+		all = append(all, p)
 	}
-	place, err := Place(cfg)
+	return all, nil
+}
+
+// prepare returns the publisher of a place: the one in force, or a new one.
+func (u *Uploader) prepare(cfg *config.Config, settings settings, signer *trust.Signer) (*Publisher, error) {
+	for _, before := range u.publishers() {
+		if reflect.DeepEqual(before.settings, settings) {
+			return before, nil
+		}
+	}
+	t := settings.target
+	at, err := Place(cfg, t)
 	if err != nil {
 		return nil, err
 	}
-	retries := &retries{log: u.cfg.Log}
-	place.Tell = retries.tell
-	outcomes := &outcomes{place: placeOf(cfg.Publish), store: u.cfg.Store}
+	made := &Publisher{settings: settings, signer: signer, series: u.cfg.Metrics.UploadTarget(t.Name)}
+	log := u.cfg.Log
+	if t.Name != "" {
+		log = log.With().Str("target", t.Name).Logger()
+	}
+	made.retries = &retries{log: log}
+	at.Tell, at.Bandwidth = made.retries.tell, u.bandwidth
+	outcomes := &outcomes{place: placeOf(t), store: u.cfg.Store}
 	known := u.last(outcomes.place)
-	p, err := publisher.New(publisher.Config{
-		Place: place, Grace: cfg.Publish.Grace, Lease: cfg.Election.Lease, Mirror: u.cfg.Served, Objects: u.cfg.Mirror.Objects, Observer: u.cfg.Metrics, Revision: u.cfg.Mirror.Records.Revision, Memory: u.cfg.Store, Keep: outcomes.keep, KeepCollection: outcomes.keepCollection, MustCollect: known.CollectionError != "", Log: u.cfg.Log,
+	made.Publisher, err = publisher.New(publisher.Config{
+		Place: at, Grace: t.Grace, Lease: cfg.Election.Lease, Mirror: u.cfg.Served, Objects: u.cfg.Mirror.Objects, Observer: made.series, Revision: u.cfg.Mirror.Records.Revision, Memory: memory{u.cfg.Store, outcomes.place}, Keep: outcomes.keep, KeepCollection: outcomes.keepCollection, MustCollect: known.CollectionError != "", Log: log,
 		Configured: func(name string) bool { return u.cfg.Config().Has(name) }, Order: u.cfg.Order, Version: u.cfg.Version, Recheck: cfg.RecheckInterval,
 		Signer: signer, Patches: u.cfg.Patches,
 		Past: publisher.Past{Began: known.Began, Epoch: known.Epoch, Generation: known.Generation, Wrote: !known.PublishedAt.IsZero()},
 	})
-	return &Publisher{p, settings, retries, signer}, err
+	return made, err
 }
 
-// Place is the place of publish.s3.
-func Place(cfg *config.Config) (objectstore.Place, error) {
+// Place is a place of publish.s3.
+func Place(cfg *config.Config, t place.Target) (objectstore.Place, error) {
 	roots, err := certificate.Roots(cfg.Source.CAFile)
-	s3 := cfg.Publish.S3
 	return objectstore.Place{
-		Endpoint: s3.Endpoint, Bucket: s3.Bucket, Prefix: s3.Prefix, Region: s3.Region, Roots: roots,
+		Endpoint: t.Endpoint, Bucket: t.Bucket, Prefix: t.Prefix, Region: t.Region, Roots: roots,
 		StallTimeout: cfg.Source.StallTimeout, Retry: objectstore.Retry(cfg.Source.Retry),
 	}, err
 }
 
-// Use puts a publisher in force, nil for none. It ends the one of the configuration before.
-// Others may hold that still: they get an error.
-func (u *Uploader) Use(now *Publisher) {
-	before := u.inForce.Swap(now)
-	if before != nil && before != now {
-		before.Close()
+// Use puts publishers in force, and ends those of the configuration before. Others may hold
+// these still: they get an error.
+func (u *Uploader) Use(cfg *config.Config, now []*Publisher) {
+	u.bandwidth.Set(cfg.Publish.Bandwidth)
+	before := u.publishers()
+	u.inForce.Store(&now)
+	for _, p := range before {
+		if !slices.Contains(now, p) {
+			p.Close()
+		}
 	}
-	switch {
-	case now == nil:
-		u.cfg.Metrics.UploadsNothing()
-	case now != before:
-		known := u.last(placeOf(now.settings.publish))
-		u.cfg.Metrics.UploadedBefore(known.Generation, known.FailingSince, known.CollectionFailingSince)
-		u.cfg.Metrics.Verified(known.Verified.Found-known.Verified.Repaired, known.Verified.At)
+	var series []*metrics.UploadTarget
+	for _, p := range now {
+		series = append(series, p.series)
+	}
+	u.cfg.Metrics.UploadsTo(series)
+	for _, p := range now {
+		if !slices.Contains(before, p) {
+			known := u.last(placeOf(p.settings.target))
+			p.series.Before(known.Generation, known.FailingSince, known.CollectionFailingSince)
+			p.series.Verified(known.Verified.Found-known.Verified.Repaired, known.Verified.At)
+		}
 	}
 }
 
-// Close ends the publisher in force.
+// Close ends the publishers in force.
 func (u *Uploader) Close() {
-	if p := u.inForce.Load(); p != nil {
+	for _, p := range u.publishers() {
 		p.Close()
 	}
+	u.renewals.Wait()
+}
+
+// each does work at places side by side and returns all outcomes. The error is that of the only
+// place: the outcomes of several have theirs.
+func each(all []*Publisher, work func(*Publisher) (report.Upload, error)) (report.Upload, error) {
+	if len(all) == 1 && all[0].settings.target.Name == "" {
+		return work(all[0])
+	}
+	outcomes := make([]report.Upload, len(all))
+	var group sync.WaitGroup
+	for i, p := range all {
+		group.Go(func() {
+			done, err := work(p)
+			if err != nil && done.Error == "" {
+				done.Result, done.Error = report.UploadFailed, report.OneLine(err.Error())
+			}
+			done.Target = p.settings.target.Name
+			outcomes[i] = done
+		})
+	}
+	group.Wait()
+	return report.Sum(outcomes), nil
 }
 
 // Upload publishes what is served, if a place is configured. nil means that there is no
 // outcome.
 func (u *Uploader) Upload(ctx context.Context) *report.Upload {
-	p := u.inForce.Load()
-	if p == nil {
+	all := u.publishers()
+	if len(all) == 0 {
 		return nil
 	}
 	ctx, span := tracing.Start(ctx, "upload", "")
-	done, err := p.Upload(ctx, publisher.Request{})
+	done, err := each(all, func(p *Publisher) (report.Upload, error) { return p.Upload(ctx, publisher.Request{}) })
 	span.End(err)
-	if err != nil && ctx.Err() != nil {
+	if (err != nil || done.Error != "") && ctx.Err() != nil {
 		return nil // this process ends: the next sync publishes
 	}
 	return &done
 }
 
-// KeepSigned renews the statement about what is in the bucket until ctx ends. It needs no sync,
+// KeepSigned renews the statements about what is in the buckets until ctx ends. It needs no sync,
 // because a statement must not expire where nothing is new.
 func (u *Uploader) KeepSigned(ctx context.Context) {
 	for {
 		every := time.Minute // a configuration that signs may come
-		if p := u.inForce.Load(); p != nil && p.signer != nil {
-			every = min(every, p.signer.Valid()/16)
+		for _, p := range u.publishers() {
+			if p.signer != nil {
+				every = min(every, p.signer.Valid()/16)
+			}
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(every):
 		}
-		if p := u.inForce.Load(); p != nil && p.signer != nil && p.IsDue() {
-			_, _ = p.Publisher.Upload(ctx, publisher.Request{}) // it has noted the outcome
+		for _, p := range u.publishers() {
+			if p.signer != nil && p.IsDue() && p.renewing.CompareAndSwap(false, true) {
+				u.renewals.Go(func() {
+					defer p.renewing.Store(false)
+					_, _ = p.Publisher.Upload(ctx, publisher.Request{}) // it has noted the outcome
+				})
+			}
 		}
 	}
 }
 
-// UploadDestroyed publishes what was destroyed, and removes it from the place. nil means that
+// UploadDestroyed publishes what was destroyed, and removes it from the places. nil means that
 // no place is configured.
 func (u *Uploader) UploadDestroyed(ctx context.Context) *report.Upload {
-	p := u.inForce.Load()
-	if p == nil {
+	all := u.publishers()
+	if len(all) == 0 {
 		return nil
 	}
-	done, err := p.Upload(ctx, publisher.Request{Collect: true})
+	done, err := each(all, func(p *Publisher) (report.Upload, error) {
+		return p.Upload(ctx, publisher.Request{Collect: true})
+	})
 	if err != nil && done.Error == "" {
 		done.Result, done.Error = report.UploadFailed, report.OneLine(err.Error())
 	}
@@ -188,29 +269,39 @@ func (u *Uploader) UploadDestroyed(ctx context.Context) *report.Upload {
 
 // Now does what `syncd publish` asks for, although no sync has run.
 func (u *Uploader) Now(ctx context.Context, req request.Upload) (done report.Upload, err error) {
-	p := u.inForce.Load()
-	if p == nil {
+	all := u.publishers()
+	if len(all) == 0 {
 		return done, errNoPlace
+	}
+	if req.Target != "" {
+		all = slices.DeleteFunc(slices.Clone(all), func(p *Publisher) bool { return p.settings.target.Name != req.Target })
+		if len(all) == 0 {
+			return done, fmt.Errorf("publish.s3 of the running syncd has no place with the name %s: send it SIGHUP (`systemctl reload syncd`) if the file has one", req.Target)
+		}
 	}
 	if !req.Verify && u.cfg.Mirror.Current().Number == 0 {
 		return done, errors.New("nothing is served: run `syncd sync`")
 	}
-	if req.Verify {
-		verify := publisher.Verify{Repair: req.Repair, Read: req.Read}
-		if req.Paced {
-			verify.Rate = u.cfg.ScrubRate
-		}
-		return p.Verify(ctx, verify)
+	verify := publisher.Verify{Repair: req.Repair, Read: req.Read}
+	if req.Paced {
+		verify.Rate = u.cfg.ScrubRate
 	}
-	return p.Upload(ctx, publisher.Request{DryRun: req.DryRun, Collect: req.Collect, Check: true, Force: req.Force})
+	return each(all, func(p *Publisher) (report.Upload, error) {
+		if req.Verify {
+			return p.Verify(ctx, verify)
+		}
+		return p.Upload(ctx, publisher.Request{DryRun: req.DryRun, Collect: req.Collect, Check: true, Force: req.Force})
+	})
 }
 
-// Verified is when the bucket was verified last; the zero time for never. It is false
-// without a place to publish to.
+// Verified is when all places were verified last; the zero time for never. It is false without
+// a place to publish to.
 func (u *Uploader) Verified() (at time.Time, hasPlace bool) {
-	p := u.inForce.Load()
-	if p == nil {
-		return at, false
+	for i, p := range u.publishers() {
+		if last := u.last(placeOf(p.settings.target)).Verified.At; i == 0 || last.Before(at) {
+			at = last
+		}
+		hasPlace = true
 	}
-	return u.last(placeOf(p.settings.publish)).Verified.At, true
+	return at, hasPlace
 }

@@ -69,6 +69,8 @@ type Probe struct {
 
 // Upload asks to publish what is served to object storage.
 type Upload struct {
+	Target string `json:"target,omitempty"` // the name of a place; empty for all
+
 	DryRun  bool `json:"dry_run,omitempty"` // only say what would be done
 	Collect bool `json:"collect,omitempty"` // also delete what nothing names any more
 

@@ -33,7 +33,7 @@ type StateReader interface {
 	Dated() (store.Dated, error)
 	History(limit int) ([]json.RawMessage, error)
 	Scrub() (store.Scrub, error)
-	Upload() (store.Upload, error)
+	UploadTo(place string) (store.Upload, error)
 	Belief() (store.Belief, error)
 	Fleet(each func(key string, value json.RawMessage) error) error
 	DeliveryReader

@@ -34,7 +34,10 @@ func PrintStatus(w io.Writer, s report.Status) error {
 		fmt.Fprintf(w, "\nscrub: %s\n", s.Scrub.Explanation)
 	}
 	if s.Upload != nil {
-		fmt.Fprintf(w, "\npublish: %s\n", s.Upload.Explanation)
+		fmt.Fprintln(w)
+		for _, t := range s.Upload.All() {
+			fmt.Fprintf(w, "publish: %s\n", t.Explanation)
+		}
 	}
 	if s.Patches != nil {
 		fmt.Fprintf(w, "\npatches: %s for other hosts, %s\n", humanize.Comma(int64(s.Patches.Count)), humanize.IBytes(uint64(s.Patches.Bytes)))

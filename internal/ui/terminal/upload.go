@@ -12,6 +12,17 @@ import (
 
 // PrintUpload writes the outcome of publishing to object storage.
 func PrintUpload(w io.Writer, p report.Upload, dryRun bool) {
+	for _, t := range p.Targets {
+		if t.Error != "" {
+			fmt.Fprintf(w, "%s: failed: %s\n", t.Target, t.Error)
+			continue
+		}
+		fmt.Fprintf(w, "%s: ", t.Target)
+		PrintUpload(w, t, dryRun)
+	}
+	if len(p.Targets) > 0 {
+		return
+	}
 	if p.Verification != nil {
 		printUploadCheck(w, *p.Verification)
 	}
