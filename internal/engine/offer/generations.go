@@ -33,7 +33,7 @@ func Generations(h Host) (*generations.Generations, error) {
 	return generations.New(generations.Config{
 		Catalog: h.Catalog, Mirror: h.Mirror, Records: h.Records, Store: h.Store, Order: h.Orders.Of,
 		Publisher: name, Version: h.Version, Sign: h.Relay.Signing.Sign, Trust: h.Relay.Trust, Relay: h.Relay,
-		Sees: func(ring string) catalog.Sees { return h.sees(ring) },
+		Sees: h.sees,
 		SeesWithout: func() catalog.Sees {
 			if h.Fleet == nil || !h.Fleet.Withholds() {
 				return nil
