@@ -155,20 +155,22 @@ func TestValuesOfTheDocument(t *testing.T) {
 	}
 }
 
-// TestRulesAreThoseOfPrometheus compares the PrometheusRule with the file of alert rules.
+// TestRulesAreThoseOfPrometheus compares each PrometheusRule with its file.
 func TestRulesAreThoseOfPrometheus(t *testing.T) {
-	text, err := os.ReadFile("../prometheus/syncd.rules.yml")
-	must(t, err)
-	copied, err := os.ReadFile("syncd/files/syncd.rules.yml")
-	must(t, err)
-	if !bytes.Equal(text, copied) {
-		t.Error("deploy/helm/syncd/files/syncd.rules.yml is not deploy/prometheus/syncd.rules.yml: run `make chart`")
-	}
-	var want monitoring.PrometheusRuleSpec
-	must(t, yaml.UnmarshalStrict(text, &want))
-	o, _ := render(t, "syncd", small+"prometheusRule: {enabled: true}\n")
-	if len(want.Groups) == 0 || !equality.Semantic.DeepEqual(want, o.rules.Spec) {
-		t.Errorf("the PrometheusRule has other rules: %+v", o.rules.Spec)
+	for name, values := range map[string]string{"syncd.rules.yml": "{enabled: true}", "syncd.fleet.rules.yml": "{fleet: true}"} {
+		text, err := os.ReadFile("../prometheus/" + name)
+		must(t, err)
+		copied, err := os.ReadFile("syncd/files/" + name)
+		must(t, err)
+		if !bytes.Equal(text, copied) {
+			t.Errorf("deploy/helm/syncd/files/%[1]s is not deploy/prometheus/%[1]s: run `make chart`", name)
+		}
+		var want monitoring.PrometheusRuleSpec
+		must(t, yaml.UnmarshalStrict(text, &want))
+		o, _ := render(t, "syncd", small+"prometheusRule: "+values+"\n")
+		if len(want.Groups) == 0 || !equality.Semantic.DeepEqual(want, o.rules.Spec) {
+			t.Errorf("the PrometheusRule of %s has other rules: %+v", name, o.rules.Spec)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,10 +15,11 @@ import (
 
 // What is shipped for Prometheus and Grafana.
 var (
-	rulesFile     = filepath.Join("..", "..", "deploy", "prometheus", "syncd.rules.yml")
-	fixturesFile  = filepath.Join("..", "..", "deploy", "prometheus", "syncd.rules.test.yml")
-	longFixtures  = filepath.Join("..", "..", "deploy", "prometheus", "syncd.rules.long.test.yml")
+	rulesFolder   = filepath.Join("..", "..", "deploy", "prometheus")
+	rulesFiles    = []string{filepath.Join(rulesFolder, "syncd.rules.yml"), filepath.Join(rulesFolder, "syncd.fleet.rules.yml")}
+	fixturesFiles = []string{filepath.Join(rulesFolder, "syncd.rules.test.yml"), filepath.Join(rulesFolder, "syncd.rules.long.test.yml"), filepath.Join(rulesFolder, "syncd.fleet.rules.test.yml")}
 	dashboardFile = filepath.Join("..", "..", "deploy", "grafana", "syncd.json")
+	fleetBoard    = filepath.Join("..", "..", "deploy", "grafana", "syncd-fleet.json")
 )
 
 func read(t *testing.T, path string) string {
@@ -51,7 +53,7 @@ func TestRulesAndDashboardUseExistingMetrics(t *testing.T) {
 	_, reg := used(t)
 	names := exported(t, reg)
 	metric := regexp.MustCompile(`\bsyncd_[a-z_]+`)
-	for _, path := range []string{rulesFile, fixturesFile, longFixtures, dashboardFile} {
+	for _, path := range slices.Concat(rulesFiles, fixturesFiles, []string{dashboardFile, fleetBoard}) {
 		found := metric.FindAllString(read(t, path), -1)
 		if len(found) == 0 {
 			t.Errorf("%s names no metric", path)
@@ -90,27 +92,30 @@ type fixtures struct {
 	} `yaml:"tests"`
 }
 
-// rule is a shipped alert.
+// rule is a shipped alert, or a recording rule, which has no name of an alert.
 type rule struct {
 	Alert               string
 	Labels, Annotations map[string]string
 }
 
-func alerts(t *testing.T) []rule {
+// alerts are those of one host, and then those over all regions.
+func alerts(t *testing.T) (found []rule) {
 	t.Helper()
-	var rules struct {
-		Groups []struct{ Rules []rule }
+	for _, path := range rulesFiles {
+		var rules struct {
+			Groups []struct{ Rules []rule }
+		}
+		must(t, yaml.Unmarshal([]byte(read(t, path)), &rules))
+		for _, group := range rules.Groups {
+			found = append(found, slices.DeleteFunc(group.Rules, func(r rule) bool { return r.Alert == "" })...)
+		}
 	}
-	must(t, yaml.Unmarshal([]byte(read(t, rulesFile)), &rules))
-	if len(rules.Groups) != 1 { // another would go untested
-		t.Fatalf("%d groups of rules", len(rules.Groups))
-	}
-	return rules.Groups[0].Rules
+	return found
 }
 
 func TestEveryAlertHasFixturesThatFireAndThatDoNot(t *testing.T) {
 	fires, silent := map[string]bool{}, map[string]bool{}
-	for _, path := range []string{fixturesFile, longFixtures} {
+	for _, path := range fixturesFiles {
 		var tested fixtures
 		must(t, yaml.Unmarshal([]byte(read(t, path)), &tested))
 		for _, test := range tested.Tests {
@@ -172,24 +177,28 @@ func TestPromtoolAcceptsTheMetrics(t *testing.T) {
 }
 
 func TestPromtoolAcceptsTheRulesAndTheirFixtures(t *testing.T) {
-	promtool(t, "", "check", "rules", "--lint=all", "--lint-fatal", rulesFile)
-	promtool(t, "", "test", "rules", fixturesFile, longFixtures)
+	promtool(t, "", slices.Concat([]string{"check", "rules", "--lint=all", "--lint-fatal"}, rulesFiles)...)
+	promtool(t, "", slices.Concat([]string{"test", "rules"}, fixturesFiles)...)
 }
 
 // TestPromtoolAcceptsTheConfigurationOfTheDocuments checks what docs/monitoring.md shows,
 // with the rules of this folder in place of those of the package.
 func TestPromtoolAcceptsTheConfigurationOfTheDocuments(t *testing.T) {
-	block := regexp.MustCompile("(?s)```yaml\n(rule_files:.*?)```").FindStringSubmatch(read(t, filepath.Join("..", "..", "docs", "monitoring.md")))
-	rules, err := filepath.Abs(rulesFile)
-	if err != nil || block == nil {
-		t.Fatalf("docs/monitoring.md: the block %q, %v", block, err)
+	blocks := regexp.MustCompile("(?s)```yaml\n((?:rule_files|global):.*?)```").FindAllStringSubmatch(read(t, filepath.Join("..", "..", "docs", "monitoring.md")), -1)
+	folder, err := filepath.Abs(rulesFolder)
+	must(t, err)
+	named := ""
+	for _, block := range blocks {
+		path := filepath.Join(t.TempDir(), "prometheus.yml")
+		config := strings.ReplaceAll(block[1], "/usr/share/syncd/prometheus", folder)
+		must(t, os.WriteFile(path, []byte(config), 0o644))
+		promtool(t, "", "check", "config", "--lint=all", "--lint-fatal", path)
+		named += config
 	}
-	path := filepath.Join(t.TempDir(), "prometheus.yml")
-	config := strings.Replace(block[1], "/usr/share/syncd/prometheus/syncd.rules.yml", rules, 1)
-	must(t, os.WriteFile(path, []byte(config), 0o644))
-	promtool(t, "", "check", "config", "--lint=all", "--lint-fatal", path)
-	if !strings.Contains(config, rules) {
-		t.Errorf("the configuration does not name the rules of the package:\n%s", config)
+	for _, path := range rulesFiles {
+		if !strings.Contains(named, filepath.Join(folder, filepath.Base(path))) {
+			t.Errorf("no configuration of docs/monitoring.md names %s", path)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ const referenceHead = `# Metrics and alerts
 <!-- Generated: SYNCD_UPDATE_DOCS=1 go test ./internal/metrics -run TestSeriesReference -->
 
 - [The metrics](#metrics) of syncd at ` + "`/metrics`" + `. The answer also has those of the Go runtime and of the process (` + "`go_*`, `process_*`" + `).
-- [The alerts](#alerts) of [deploy/prometheus/syncd.rules.yml](../deploy/prometheus/syncd.rules.yml), and what to do when one fires.
+- [The alerts](#alerts) of [deploy/prometheus/syncd.rules.yml](../deploy/prometheus/syncd.rules.yml) and, [over all regions](monitoring.md#one-fleet-in-many-regions), of [syncd.fleet.rules.yml](../deploy/prometheus/syncd.fleet.rules.yml), and what to do when one fires.
 
 [monitoring.md](monitoring.md) says how to collect them, [events.md](events.md) how to be told of events.
 

@@ -47,30 +47,35 @@ func TestEveryQueryOfTheDashboardReturnsSeries(t *testing.T) {
 	h.Eventually("a scrape", func() bool { return m.value(`syncd_manifest_state{manifest="m",state="in_sync"}`) == "1" })
 	h.trouble(p)
 
-	var b board
-	shipped, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", "grafana", "syncd.json"))
-	h.Must(err)
-	h.Must(json.Unmarshal(shipped, &b))
-	for _, v := range b.Templating.List {
-		if v.Type != "datasource" {
-			h.Eventually("values of the variable "+v.Name, func() bool { return len(m.labelValues(b.filled(h, v.Definition))) > 0 })
-		}
-	}
-	queries := 0
-	for _, panel := range b.Panels {
-		for _, target := range panel.Targets {
-			m.wantSeries(panel.Title, b.filled(h, target.Expr), target.Instant)
-			queries++
-		}
-	}
-	for _, a := range b.Annotations.List {
-		m.wantSeries("annotation "+a.Name, b.filled(h, a.Expr), false)
-	}
-	if queries < 50 {
+	if queries := m.wantBoard("syncd.json"); queries < 50 {
 		t.Errorf("%d queries, the dashboard has more", queries)
 	}
 	m.wantHealthyRules()
 	h.wantDocumented(p)
+}
+
+// wantBoard waits until each query of a shipped dashboard returns a number, and counts them.
+func (m *monitor) wantBoard(name string) (queries int) {
+	m.h.Helper()
+	var b board
+	shipped, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", "grafana", name))
+	m.h.Must(err)
+	m.h.Must(json.Unmarshal(shipped, &b))
+	for _, v := range b.Templating.List {
+		if v.Type != "datasource" {
+			m.h.Eventually("values of the variable "+v.Name, func() bool { return len(m.labelValues(b.filled(m.h, v.Definition))) > 0 })
+		}
+	}
+	for _, panel := range b.Panels {
+		for _, target := range panel.Targets {
+			m.wantSeries(panel.Title, b.filled(m.h, target.Expr), target.Instant)
+			queries++
+		}
+	}
+	for _, a := range b.Annotations.List {
+		m.wantSeries("annotation "+a.Name, b.filled(m.h, a.Expr), false)
+	}
+	return queries
 }
 
 // busyHost runs a daemon that serves a follower, publishes to object storage, and has
@@ -118,14 +123,14 @@ func (u *upstream) trouble(p *e2e.Process) {
 }
 
 // filled is a query with the values that Grafana puts in for its variables.
-func (b board) filled(u *upstream, query string) string {
-	u.Helper()
+func (b board) filled(h *e2e.Host, query string) string {
+	h.Helper()
 	for _, v := range b.Templating.List {
 		query = strings.ReplaceAll(query, "$"+v.Name, v.AllValue)
 	}
 	query = strings.NewReplacer("$__rate_interval", "1m", "$__range", "300s", "$__interval", "1s").Replace(query)
 	if strings.Contains(strings.ReplaceAll(query, `"$1"`, ""), "$") { // label_replace has its own
-		u.Fatalf("a variable is not filled in: %s", query)
+		h.Fatalf("a variable is not filled in: %s", query)
 	}
 	return query
 }

@@ -111,26 +111,34 @@ func stateSeries(h *e2e.Host) (lines []string) {
 
 // monitor is a running Prometheus.
 type monitor struct {
-	h   *e2e.Host
-	url string
+	h       *e2e.Host
+	url     string
+	process *os.Process
 }
 
 // prometheus starts a Prometheus that scrapes target twice per second, with the shipped
 // rules and a shorter `for`.
 func prometheus(h *e2e.Host, target string, options ...string) *monitor {
 	h.Helper()
+	return runPrometheus(h, "syncd.rules.yml", fmt.Sprintf(`global: {scrape_interval: 500ms, evaluation_interval: 500ms}
+rule_files: [syncd.rules.yml]
+scrape_configs:
+  - {job_name: syncd, static_configs: [{targets: [%q]}]}
+`, target), options...)
+}
+
+// runPrometheus starts a Prometheus with a configuration and a file of shipped rules, which
+// have a shorter `for`.
+func runPrometheus(h *e2e.Host, rules, config string, options ...string) *monitor {
+	h.Helper()
 	binary, err := exec.LookPath("prometheus")
 	if err != nil {
 		h.Skip("NOT TESTED: prometheus is not installed")
 	}
-	shipped, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", "prometheus", "syncd.rules.yml"))
+	shipped, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", "prometheus", rules))
 	h.Must(err)
-	h.Write("syncd.rules.yml", string(regexp.MustCompile(`(?m)^( +for:).*`).ReplaceAll(shipped, []byte("$1 500ms"))), 0o644)
-	h.Write("prometheus.yml", fmt.Sprintf(`global: {scrape_interval: 500ms, evaluation_interval: 500ms}
-rule_files: [syncd.rules.yml]
-scrape_configs:
-  - {job_name: syncd, static_configs: [{targets: [%q]}]}
-`, target), 0o644)
+	h.Write(rules, string(regexp.MustCompile(`(?m)^( +for:).*`).ReplaceAll(shipped, []byte("$1 500ms"))), 0o644)
+	h.Write("prometheus.yml", config, 0o644)
 	address := e2e.FreeAddress(h)
 	out := &e2e.Buffer{}
 	options = append(options, "--config.file="+h.Path("prometheus.yml"), "--storage.tsdb.path="+h.Path("tsdb"), "--web.listen-address="+address)
@@ -145,7 +153,7 @@ scrape_configs:
 			h.Logf("prometheus wrote:\n%s", out)
 		}
 	})
-	return &monitor{h: h, url: "http://" + address}
+	return &monitor{h: h, url: "http://" + address, process: cmd.Process}
 }
 
 // measured is a series with its present value.
