@@ -324,6 +324,23 @@ func TestServerOfAnotherUserIsRefused(t *testing.T) {
 	c.Close()
 }
 
+// The owner of the folder could put a link to a file of root in the place of the socket, whose
+// mode root's syncd then changed.
+func TestNoSocketIsMadeInAFolderOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("NOT TESTED: only root can make folders of another user")
+	}
+	dir := openFolder(t)
+	state := filepath.Join(dir, "state")
+	must(t, os.Chown(state, 65534, -1))
+	if _, err := NewServer(t.Context(), state, (&fakeEngine{}).table()); err == nil || !strings.Contains(err.Error(), "state belongs to user 65534 instead of user 0") {
+		t.Errorf("error %v", err)
+	}
+	if names, err := filepath.Glob(filepath.Join(state, "*")); err != nil || len(names) > 0 {
+		t.Errorf("found %v, %v", names, err)
+	}
+}
+
 func TestClientOfAnotherUserIsNotAnswered(t *testing.T) {
 	dir := openFolder(t)
 	h := &fakeEngine{}

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+
+	"syncd/internal/disk/fsops"
 )
 
 // socketName is the socket's name in the state folder.
@@ -21,12 +23,30 @@ func listen(stateDir string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkOwn(dir); err != nil {
+		dir.Close()
+		return nil, err
+	}
 	listener, err := listenAt(path)
 	if err != nil {
 		dir.Close()
 		return nil, err
 	}
 	return &dirListener{Listener: ownListener{listener}, dir: dir}, nil
+}
+
+// checkOwn refuses the folder of another user, who could put a link to a file of root in the
+// place of the socket: its mode is changed by its name. A path that this user opened safely
+// before may lead there by now.
+func checkOwn(dir *os.File) error {
+	info, err := dir.Stat()
+	if err != nil {
+		return err
+	}
+	if uid, _, ok := fsops.OwnerOf(info); ok && uid != os.Geteuid() {
+		return fmt.Errorf("control socket: %s belongs to user %d instead of user %d: %w", dir.Name(), uid, os.Geteuid(), fs.ErrPermission)
+	}
+	return nil
 }
 
 func listenAt(path string) (net.Listener, error) {
