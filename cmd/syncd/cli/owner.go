@@ -11,6 +11,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/config/document"
+	"syncd/internal/disk/datadir"
 	"syncd/internal/host/account"
 )
 
@@ -100,8 +101,8 @@ func BecomeOwner(dataDir string) error {
 	if err != nil {
 		return fmt.Errorf("the owner of %s: %w", dataDir, err)
 	}
-	if owner.UID == 0 {
-		return nil
+	if err := datadir.CheckLinks(dataDir, owner.UID); err != nil || owner.UID == 0 {
+		return err
 	}
 	for _, step := range []func() error{
 		func() error { return syscall.Setgroups(owner.Groups) },

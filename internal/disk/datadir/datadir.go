@@ -81,6 +81,9 @@ func checkAndMark(d *fsops.Dir, disk *durable.Disk) error {
 }
 
 func check(d *fsops.Dir) error {
+	if err := checkLinks(d); err != nil {
+		return err
+	}
 	if err := checkFolders(d, os.Geteuid()); err != nil {
 		return err
 	}
@@ -114,6 +117,9 @@ func makeAll(path string, disk *durable.Disk) error {
 		return err
 	}
 	defer d.Close()
+	if err := checkLinks(d); err != nil {
+		return err
+	}
 	if err := makeIn(d, filepath.Base(path)); err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func names(path string) []string {
 // IsOther is true for a user that is neither this one nor root. In a user namespace, users
 // outside of it are as root: nobody can tell them from root there, whose folders are around it.
 func (a Account) IsOther() bool {
-	return a.UID != 0 && a.UID != os.Geteuid() && a.UID != outside()
+	return a.UID != 0 && a.UID != os.Geteuid() && a.UID != fsops.Outside()
 }
 
 // MayRead is true if the modes of an opened file, and of the folders on the way to it, let the

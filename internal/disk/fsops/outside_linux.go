@@ -1,4 +1,4 @@
-package account
+package fsops
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// outside is the id that the kernel shows for all users outside of the user namespace of this
+// Outside is the id that the kernel shows for all users outside of the user namespace of this
 // process; -1 if there are none, or if a user in the namespace has the same id.
-var outside = sync.OnceValue(func() int {
+var Outside = sync.OnceValue(func() int {
 	mapped, err := os.ReadFile("/proc/self/uid_map")
 	shown, shownErr := os.ReadFile("/proc/sys/kernel/overflowuid")
 	if err != nil || shownErr != nil {
