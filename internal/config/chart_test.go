@@ -60,6 +60,7 @@ func schemaOf() map[string]any {
 	hook := top["hooks"].(map[string]any)["items"].(map[string]any)
 	hook["properties"].(map[string]any)["true"] = hook["properties"].(map[string]any)["on"]
 	delete(hook, "required")
+	several(root, "source")
 	several(top["publish"].(map[string]any), "s3")
 	root["required"] = []string{"source", "manifests"}
 	return root

@@ -18,9 +18,10 @@ import (
 
 // Config is one checked configuration file, defaults filled in.
 type Config struct {
-	Path            string // the file it came from
-	Source          Source
-	DataDir         string // absolute after Load
+	Path            string   // the file it came from
+	Source          Source   // the preferred one
+	Others          []Source // of a list, in order of preference: each when those before cannot be used
+	DataDir         string   // absolute after Load
 	Schedule        schedule.Schedule
 	Jitter          time.Duration
 	RecheckInterval time.Duration
@@ -333,7 +334,7 @@ func (d *decoder) config(root *document.Node) *Config {
 	d.defaultListen(&c.HTTP)
 	var services, manifests, views, groups, hooks *document.Node
 	d.Mapping("", root, document.Table{
-		"source":           d.source(&c.Source),
+		"source":           d.sources(c),
 		"data_dir":         document.Scalar(&c.DataDir, value.DataDir),
 		"schedule":         document.Scalar(&c.Schedule, schedule.Value),
 		"jitter":           document.Scalar(&c.Jitter, value.Duration),
@@ -361,7 +362,7 @@ func (d *decoder) config(root *document.Node) *Config {
 		"permissions":      document.Keys(c.Permissions.table()),
 		"removed":          document.Scalar(&c.DropRemoved, parseRemoved),
 	})
-	d.checkSource(&c.Source)
+	d.checkSources(c)
 	d.checkPublish(c)
 	d.checkSign(c)
 	c.Tracing.check(d.Decoder)

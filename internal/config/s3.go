@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	"syncd/internal/config/document"
@@ -60,7 +61,7 @@ func (e *Election) table() document.Table {
 func (d *decoder) checkPublish(c *Config) {
 	p := &c.Publish
 	place.CheckTargets(d.Decoder, p.Targets, c.Source.AllowInsecureHTTP, func(at S3) bool {
-		return c.Source.S3.IsSet() && at.URL().String() == c.Source.S3.URL().String()
+		return slices.ContainsFunc(c.Sources(), func(s Source) bool { return s.S3.IsSet() && at.URL().String() == s.S3.URL().String() })
 	})
 	if len(p.Targets) > 0 {
 		p.S3, p.Grace = p.Targets[0].S3, p.Targets[0].Grace
@@ -74,13 +75,13 @@ func (d *decoder) checkPublish(c *Config) {
 }
 
 // checkBucket checks source.s3, which stands in the place of source.url.
-func (d *decoder) checkBucket(s *Source) {
-	place.Check(d.Decoder, "source.s3", s.S3, s.AllowInsecureHTTP)
-	if d.IsSet("source.url") {
-		d.Fail("source.s3", "url is set too", "keep url for the provider or another syncd, or s3 for a bucket")
+func (d *decoder) checkBucket(path string, s *Source) {
+	place.Check(d.Decoder, path+".s3", s.S3, s.AllowInsecureHTTP)
+	if d.IsSet(path + ".url") {
+		d.Fail(path+".s3", "url is set too", "keep url for the provider or another syncd, or s3 for a bucket")
 	}
 	if s.Hash != manifest.SHA256 {
-		d.Fail("source.hash", "is not for a bucket, which names contents by their SHA-256", "remove it")
+		d.Fail(path+".hash", "is not for a bucket, which names contents by their SHA-256", "remove it")
 	}
 	if s.S3.IsSet() {
 		s.URL = s.S3.URL()

@@ -24,6 +24,7 @@ type Source struct {
 	Report  Report
 
 	Bundles   string // a folder in which bundles appear, absolute after Load; "" = none
+	Name      string // of an entry of a list: tells it from the others
 	TrustFile string // absolute after Load, "" = what the source says is believed without signatures
 }
 
@@ -73,7 +74,7 @@ type Retry struct {
 	MaxElapsed                   time.Duration // retry budget of a sync, counted from the last byte or answer
 }
 
-func (d *decoder) source(s *Source) document.Setter {
+func (d *decoder) sourceKeys(s *Source) document.Table {
 	t := d.connectionKeys(&s.Connection, &s.Credential)
 	t["s3"] = document.Keys(s.S3.Table())
 	t["customer_id_param"] = document.Scalar(&s.CustomerIDParam, value.Param)
@@ -82,7 +83,7 @@ func (d *decoder) source(s *Source) document.Setter {
 	t["report"] = document.Scalar(&s.Report, parseReport)
 	t["bundles"] = document.Scalar(&s.Bundles, d.besideConfig)
 	t["trust_file"] = document.Scalar(&s.TrustFile, d.besideConfig)
-	return document.Keys(t)
+	return t
 }
 
 // connectionKeys returns the table of a connection, whose Customer ID goes to credential.
@@ -114,25 +115,24 @@ func (r *Retry) table() document.Table {
 	}
 }
 
-// checkSource checks how the values of source relate.
-func (d *decoder) checkSource(s *Source) {
+// checkSource checks how the values of the source at path relate.
+func (d *decoder) checkSource(path string, s *Source, env Environment) {
 	if s.TrustFile != "" {
-		d.keys = append(d.keys, keyFile{d.Place("source.trust_file"), s.TrustFile, true})
+		d.keys = append(d.keys, keyFile{d.Place(path + ".trust_file"), s.TrustFile, true})
 	}
-	env := d.env
 	s.Credential.env = &env
-	d.checkCredential("source", &s.Credential)
+	d.checkCredential(path, &s.Credential)
 	switch {
-	case d.IsSet("source.bundles"):
-		d.checkBundles(s)
-	case d.IsSet("source.s3"):
-		d.checkBucket(s)
-	case !d.IsSet("source.url") && d.Valid("source"):
-		d.Fail("source.url", "is missing", "write the address of the release service, such as https://releases.example.net")
+	case d.IsSet(path + ".bundles"):
+		d.checkBundles(path, s)
+	case d.IsSet(path + ".s3"):
+		d.checkBucket(path, s)
+	case !d.IsSet(path+".url") && d.Valid(path):
+		d.Fail(path+".url", "is missing", "write the address of the release service, such as https://releases.example.net")
 	default:
-		d.checkURL("source.url", s.URL, s.Connection)
+		d.checkURL(path+".url", s.URL, s.Connection)
 	}
-	d.checkConnection("source", s.Connection)
+	d.checkConnection(path, s.Connection)
 }
 
 // checkSigned refuses entries that are in no signed generation of an upstream.
@@ -145,12 +145,12 @@ func (d *decoder) checkSigned(c *Config) {
 }
 
 // checkBundles checks source.bundles, which stands in the place of source.url.
-func (d *decoder) checkBundles(s *Source) {
-	if d.IsSet("source.url") || d.IsSet("source.s3") {
-		d.Fail("source.bundles", "url or s3 is set too", "keep one of them: `syncd bundle import` takes a bundle beside any source")
+func (d *decoder) checkBundles(path string, s *Source) {
+	if d.IsSet(path+".url") || d.IsSet(path+".s3") {
+		d.Fail(path+".bundles", "url or s3 is set too", "keep one of them: `syncd bundle import` takes a bundle beside any source")
 	}
 	if s.Hash != manifest.SHA256 {
-		d.Fail("source.hash", "is not for bundles, which name contents by their SHA-256", "remove it")
+		d.Fail(path+".hash", "is not for bundles, which name contents by their SHA-256", "remove it")
 	}
 	s.URL = bundle.Base()
 }

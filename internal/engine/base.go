@@ -69,7 +69,7 @@ func (b *base) replace(next *active) (before *active) {
 // work uses.
 func (b *base) closeUnusedLocked(a *active) {
 	if a != nil && a.users == 0 && b.active.Load() != a {
-		a.source.close()
+		a.close()
 	}
 }
 

@@ -97,5 +97,5 @@ func (b *Bundles) settings(force bool) bundles.Config {
 // one name as a source, so that the next one goes on from the last one.
 func (b *Bundles) carried(a *active, from *bundles.Source) *syncer.Syncer {
 	files := fetcher.New(from, b.mirror.Objects.Partial(), fetcher.Config{Files: a.config.Transfers.Files, Segments: 1, KeepCache: a.config.Transfers.KeepCache})
-	return a.syncer.From(from, files, bundle.Base().String())
+	return a.syncer.From(nil, from, files, bundle.Base().String(), nil)
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"crypto/x509"
+	"fmt"
 	"os"
 	"slices"
 
@@ -13,6 +14,7 @@ import (
 	"syncd/internal/downstream/follower"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/engine/bundles"
+	"syncd/internal/engine/sources"
 	"syncd/internal/engine/upload"
 	"syncd/internal/fetcher"
 	"syncd/internal/golive"
@@ -36,6 +38,8 @@ import (
 type active struct {
 	config *config.Config
 	source *connection
+	others []*connection // of the other sources
+	list   *sources.List // nil for one source
 	syncer *syncer.Syncer
 	id     config.Secret
 	users  int // pieces of work
@@ -70,8 +74,16 @@ func (e *Engine) configure(cfg *config.Config) error {
 		return cfg.Located("source", err)
 	}
 	var err error
-	if next.source, next.id, err = e.connect(cfg); err != nil {
+	if next.source, next.id, err = e.connect(cfg, cfg.Source, nil); err != nil {
 		return cfg.Located("source", err)
+	}
+	for i, other := range cfg.Others {
+		connected, _, err := e.connect(cfg, other, next.source.believes)
+		if err != nil {
+			next.close()
+			return cfg.Located(fmt.Sprintf("source[%d]", i+1), err)
+		}
+		next.others = append(next.others, connected)
 	}
 	signer, err := cfg.Signer()
 	var publishers []*upload.Publisher
@@ -79,7 +91,7 @@ func (e *Engine) configure(cfg *config.Config) error {
 		publishers, err = e.Uploads.Prepare(cfg, signer)
 	}
 	if err != nil {
-		next.source.close()
+		next.close()
 		return err
 	}
 	e.series.create(cfg)
@@ -89,6 +101,7 @@ func (e *Engine) configure(cfg *config.Config) error {
 	e.bandwidth.Set(cfg.Transfers.Bandwidth)
 	e.Scrub.rate.Set(rate.Always(cfg.Scrub.Rate))
 	next.syncer = syncer.New(e.syncerConfig(cfg, next.source, next.id, next.hookRoots), &e.progress)
+	e.listSources(next)
 	if before := e.replace(next); before != nil {
 		e.series.drop(before.config)
 	}
@@ -134,40 +147,43 @@ func (e *Engine) finish(a *active) {
 // ReloadFailed tells the metrics that a new configuration could not be put in force.
 func (e *Engine) ReloadFailed() { e.metrics.Reloaded(false) }
 
-// connect returns a client of the source and the Customer ID.
-func (e *Engine) connect(cfg *config.Config) (*connection, config.Secret, error) {
-	id, err := cfg.Source.ReadID()
+// connect returns a client of a source and its Customer ID. believed is what the sources before
+// believe, nil for none.
+func (e *Engine) connect(cfg *config.Config, from config.Source, believed *believer.Believer) (*connection, config.Secret, error) {
+	id, err := from.ReadID()
 	if err != nil {
 		return nil, "", err
 	}
 	e.options.AddSecret(id.Reveal())
-	if cfg.Source.Bundles != "" {
+	if from.Bundles != "" {
 		connection, err := e.Bundles.watched(cfg)
 		return connection, id, err
 	}
-	settings, denials := SourceConfig(cfg.Source, id), &denials{Observer: e.metrics}
+	settings, denials := SourceConfig(from, id), &denials{Observer: e.metrics}
 	settings.Dated = e.witness.Note
 	settings.UserAgent, settings.Observer, settings.Tell, settings.Gate = "syncd/"+e.options.Version, denials, e.retries.tell, e.gate
 	carrier, err := transport.New(settings)
 	if err != nil {
 		return nil, "", err
 	}
-	if cfg.Source.S3.IsSet() || cfg.Source.TrustFile != "" {
-		client := follower.New(carrier, follower.Below(cfg.Source.S3.IsSet())...)
-		believes, err := believer.FromFile(cfg.Source.TrustFile, e.store)
-		if err != nil {
-			return nil, "", err
+	if from.S3.IsSet() || from.TrustFile != "" {
+		client := follower.New(carrier, follower.Below(from.S3.IsSet())...)
+		believes := believed.Beside()
+		if believes == nil {
+			if believes, err = believer.FromFile(from.TrustFile, e.store); err != nil {
+				return nil, "", err
+			}
 		}
-		client.Believe(believes, believer.CountOf(cfg.Source.S3.IsSet()))
+		client.Believe(believes, believer.CountOf(from.S3.IsSet()))
 		client.Keep(e.Followers.keptFor(cfg))
-		client.Patch(e.mirror.Objects.Open, transport.MinRate(cfg.Source.MinRate))
-		client.Remember(e.store, cfg.Source.URL.String())
+		client.Patch(e.mirror.Objects.Open, transport.MinRate(from.MinRate))
+		client.Remember(e.store, from.URL.String())
 		return &connection{bucket: client, files: client, close: client.Close, denials: denials, believes: believes}, id, nil
 	}
 	client := follower.NewUpstream(carrier)
-	client.Mirror.Patch(e.mirror.Objects.Open, transport.MinRate(cfg.Source.MinRate))
+	client.Mirror.Patch(e.mirror.Objects.Open, transport.MinRate(from.MinRate))
 	if settings.Report {
-		client.Mirror.Remember(e.store, cfg.Source.URL.String())
+		client.Mirror.Remember(e.store, from.URL.String())
 	}
 	return &connection{provider: client, bucket: client.Mirror, files: client, close: client.Close, denials: denials}, id, nil
 }
@@ -181,10 +197,7 @@ func (e *Engine) syncerConfig(cfg *config.Config, from *connection, id config.Se
 	return syncer.Config{
 		Config:   e.treeConfig(cfg, id, roots),
 		Provider: from.provider, Bucket: from.bucket, Directory: e.directory, Shared: e.shared,
-		Fetcher: fetcher.New(from.files, e.mirror.Objects.Partial(), fetcher.Config{
-			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: e.bandwidth,
-			MinRate: transport.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
-		}),
+		Fetcher: e.fetcherOf(cfg, cfg.Source, from), Siblings: siblings(cfg, cfg.Source),
 		Built: e.options.Built, PublishAfter: cfg.Transfers.PublishAfter,
 		Guards:   source.Guards{MinKeepRatio: cfg.Guards.MinKeepRatio, MinBytesRatio: cfg.Guards.MinBytesRatio, MaxFileShrink: cfg.Guards.MaxFileShrink},
 		Describe: cfg.Serve.IsOn() || cfg.Publish.S3.IsSet(), Follower: e.follower(cfg), Tell: e.Followers.tell,

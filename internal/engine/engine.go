@@ -272,7 +272,7 @@ func (e *Engine) Close() error {
 func (e *Engine) release() error {
 	var err error
 	if active := e.active.Load(); active != nil {
-		active.source.close()
+		active.close()
 	}
 	e.Hooks.close()
 	if e.Uploads != nil {

@@ -11,6 +11,7 @@ import (
 	"syncd/internal/clients/origin"
 	"syncd/internal/config"
 	"syncd/internal/engine/offer"
+	"syncd/internal/engine/sources"
 	"syncd/internal/engine/upload"
 	"syncd/internal/golive"
 	"syncd/internal/golive/probe"
@@ -132,6 +133,9 @@ func readStatus(cfg *config.Config, m *mirror.Mirror, state status.StateReader, 
 		var believed store.Belief
 		believed, err = state.Belief()
 		s.Upstream = status.Upstream(believed, time.Now())
+	}
+	if err == nil {
+		s.Sources, err = sources.Status(cfg, state)
 	}
 	s.Views = status.Views(m.Current(), configuredViews(cfg, m.Current()))
 	s.ReadOnly, s.Patches = m.Root().IsReadOnly(), patchesStatus(cfg, m)

@@ -49,6 +49,7 @@ type Metrics struct {
 	reloadSuccess prometheus.Gauge
 	scrubRead     prometheus.Counter
 	upload        *uploadSeries
+	sources       *sourceSeries
 
 	viewState    *prometheus.GaugeVec
 	exportState  *prometheus.GaugeVec
@@ -140,6 +141,7 @@ func New(reg prometheus.Registerer, version string, probes Probes) *Metrics {
 	probes.register(reg)
 	m.registerScrub(reg, probes.Scrub)
 	registerPatches(reg, probes.Patches)
+	m.sources = newSourceSeries(reg)
 	m.upload = newUploadSeries(reg, []string{"published", "unchanged", "standby", uploadFailed})
 	return m
 }

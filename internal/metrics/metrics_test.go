@@ -32,6 +32,7 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 	})
 	place := m.UploadTarget("near")
 	m.UploadsTo([]*UploadTarget{place})
+	m.SourcesAre([]string{"near"}, "near", nil)
 	m.CreateHook("a", []string{"delivered", "failed"})
 	m.HookResult("a", "failed")
 	for _, name := range []string{"one", "two"} {

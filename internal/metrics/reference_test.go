@@ -24,7 +24,7 @@ const referenceHead = `# Metrics and alerts
 
 ## Metrics
 
-Series with the label ` + "`manifest`, `view` or `hook`" + ` exist from the start for everything that is configured. ` + "`syncd_publish_target_*`" + ` exist while ` + "`publish.s3`" + ` is a list, ` + "`syncd_serve_*`" + ` exist while ` + "`serve`" + ` is configured, and ` + "`syncd_fleet_hosts`" + ` once a follower has asked.
+Series with the label ` + "`manifest`, `view` or `hook`" + ` exist from the start for everything that is configured. ` + "`syncd_publish_target_*`" + ` exist while ` + "`publish.s3`" + ` is a list, ` + "`syncd_source_*`" + ` while ` + "`source`" + ` is one, ` + "`syncd_serve_*`" + ` exist while ` + "`serve`" + ` is configured, and ` + "`syncd_fleet_hosts`" + ` once a follower has asked.
 
 | metric | type | labels | meaning |
 |---|---|---|---|

@@ -30,6 +30,9 @@ func (s *Status) Explain(now time.Time) {
 	if s.Scrub != nil {
 		s.Scrub.Explanation = OneLine(s.Scrub.sentence(s.Daemon, now))
 	}
+	for i := range s.Sources {
+		s.Sources[i].Explanation = OneLine(s.Sources[i].sentence(now))
+	}
 	if s.Upload != nil {
 		s.Upload.explain(now)
 	}

@@ -4,7 +4,7 @@ import "slices"
 
 // Explanation is one sentence about a part of what syncd does, as `explain --json` prints it.
 type Explanation struct {
-	Kind        string               `json:"kind"` // manifest, view, export, scrub, publish, upstream or hook
+	Kind        string               `json:"kind"` // manifest, view, export, scrub, publish, source, upstream or hook
 	Name        string               `json:"name"` // of the view for an export; of one of several places for publish; "" for scrub and upstream
 	State       string               `json:"state,omitempty"`
 	Explanation string               `json:"explanation"`
@@ -36,6 +36,9 @@ func (s Status) Explanations(names []string) []Explanation {
 		for _, t := range s.Upload.All() {
 			list = append(list, Explanation{Kind: "publish", Name: t.Target, Explanation: t.Explanation})
 		}
+	}
+	for _, source := range s.Sources {
+		list = append(list, Explanation{Kind: "source", Name: source.Name, Explanation: source.Explanation})
 	}
 	if s.Upstream != nil {
 		list = append(list, Explanation{Kind: "upstream", Explanation: s.Upstream.Explanation})

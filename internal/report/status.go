@@ -42,6 +42,8 @@ type Status struct {
 	Upload     *UploadStatus    `json:"publish,omitempty"` // nil if no place is configured
 	Patches    *PatchesStatus   `json:"patches,omitempty"` // nil if none are configured
 
+	Sources []SourceStatus `json:"sources,omitempty"` // in order of preference; none if there is one only
+
 	Upstream *UpstreamStatus `json:"upstream,omitempty"` // nil without a trust file, or before its first use
 }
 

@@ -39,11 +39,12 @@ type Manifest struct {
 	Files map[string]FileReleases `json:"files,omitempty"` // of an entry with single files, by reference as configured
 	Polls int                     `json:"polls,omitempty"` // of single files: each poll asks about the next one
 
-	Generation int    `json:"generation,omitempty"`  // of a bucket, the last one that was followed
-	Epoch      int64  `json:"epoch,omitempty"`       // of that generation
-	Count      string `json:"count,omitempty"`       // of that generation
-	Began      int64  `json:"began,omitempty"`       // of the bucket
-	EpochTaken int64  `json:"epoch_taken,omitempty"` // the last one of which something was served
+	Generation int       `json:"generation,omitempty"`  // of a bucket, the last one that was followed
+	Epoch      int64     `json:"epoch,omitempty"`       // of that generation
+	Count      string    `json:"count,omitempty"`       // of that generation
+	Began      int64     `json:"began,omitempty"`       // of the bucket
+	FollowedAt time.Time `json:"followed_at,omitzero"`  // when the generation was published; zero if the source is none
+	EpochTaken int64     `json:"epoch_taken,omitempty"` // the last one of which something was served
 
 	Ring      string    `json:"ring,omitempty"`      // whose generation it is, "" for that of all
 	Offered   string    `json:"offered,omitempty"`   // the revision that it names

@@ -28,6 +28,7 @@ type job struct {
 	span    *tracing.Span    // until the outcome is recorded
 	staged  staging.Revision // when the sync began
 	changed chan struct{}    // the run's
+	isAside bool             // another source is asked next, so that no failure is recorded
 	kept    int              // files in memory; guarded by the mu of Shared
 
 	// Owned by the goroutine of the present step, at last by the one that publishes.

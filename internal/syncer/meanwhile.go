@@ -19,7 +19,7 @@ func (r *run) exportMeanwhile(ctx context.Context) (wait func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		r.results.noteExports(r.tree.Exporter().Follow(ctx, r.exportOptions(), r.req.TakeOver))
+		r.results.NoteExports(r.tree.Exporter().Follow(ctx, r.exportOptions(), r.req.TakeOver))
 	}()
 	return func() { <-done }
 }

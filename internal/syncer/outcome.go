@@ -44,7 +44,7 @@ func (r *run) reportDry() report.Sync {
 func (r *run) reportOf(outcomes []report.ManifestResult, changed bool) report.Sync {
 	result := report.Sync{Generation: r.cfg.Mirror.Current().Number, Changed: changed, Manifests: []report.ManifestResult{}}
 	result.Manifests = append(result.Manifests, outcomes...)
-	result.Views, result.Exports = r.results.viewsOf(r.views), r.results.exportsSoFar()
+	result.Views, result.Exports = r.results.ViewsOf(r.views), r.results.ExportsSoFar()
 	return result
 }
 
@@ -119,7 +119,7 @@ type saver struct {
 // Save adds what is saved of the jobs, and an entry of the history if there is news.
 func (s *saver) Save(record *golive.Commit, p *golive.Publication) {
 	r, now := s.run, time.Now().UTC()
-	r.results.noteViews(p.Outcome.Views)
+	r.results.NoteViews(p.Outcome.Views)
 	r.unlisted = append(r.unlisted, p.MateResults()...)
 	changes, isNews := &record.Changes, p.Moved()
 	changes.Planned, changes.Proofs = map[string]iter.Seq[store.Planned]{}, map[string]*store.Proofs{}
@@ -128,6 +128,10 @@ func (s *saver) Save(record *golive.Commit, p *golive.Publication) {
 		j.markRecorded()
 		j.outcome = r.reportJob(j)
 		j.endSpan()
+		if j.isAside = r.req.SetsAside(j.target.Name, j.ended().err); j.isAside {
+			s.recordPlan(j, changes)
+			continue
+		}
 		r.unlisted = append(r.unlisted, j.outcome)
 		s.tell(j, &record.News)
 		isNews = s.recordJob(j, now, changes) || isNews
@@ -147,7 +151,9 @@ func (s *saver) Saved(err error) {
 	s.run.recordErr = errors.Join(s.run.recordErr, err)
 	for _, j := range s.jobs {
 		s.run.progress.SetPhase(j.target.Name, report.PhaseDone)
-		s.run.req.Finish(j.target.Name)
+		if !j.isAside {
+			s.run.req.Finish(j.target.Name)
+		}
 	}
 }
 
@@ -200,6 +206,13 @@ func (s *saver) recordJob(j *job, now time.Time, changes *store.Changes) (news b
 	}
 	changes.Manifests[name] = j.state
 	return news
+}
+
+// recordPlan keeps what was downloaded of a job for another source.
+func (s *saver) recordPlan(j *job, changes *store.Changes) {
+	if len(j.plan().files) > 0 {
+		changes.Planned[j.target.Name], changes.Proofs[j.target.Name] = j.plannedContents(), s.run.session.Proofs(j.objects())
+	}
 }
 
 // measure shows a job's outcome in the metrics.

@@ -37,7 +37,7 @@ func (r *run) publish(ctx context.Context, jobs []*job) error {
 		exported = r.tree.Exporter().Follow(ctx, r.exportOptions(), nil)
 	}
 	r.hasReplaced = false
-	r.results.noteExports(exported)
+	r.results.NoteExports(exported)
 	return err
 }
 

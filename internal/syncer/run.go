@@ -37,7 +37,7 @@ type run struct {
 	unlisted    []report.ManifestResult // recorded, and in no entry of the history
 	recordErr   error
 
-	results results
+	results golive.Results
 	space   *report.Space // of a dry run
 
 	progress    *progress.Tracker

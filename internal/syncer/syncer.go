@@ -33,6 +33,8 @@ type Config struct {
 	Directory *golive.Directory // of Mirror; its Keeper is Shared
 	Shared    *Shared
 
+	Siblings []string // the other sources of a list, as records show them
+
 	PublishAfter time.Duration // how long ready manifests wait for the others of their sync
 	Guards       source.Guards
 	Describe     bool        // records get what the provider says about files, for other hosts
@@ -61,11 +63,12 @@ func New(cfg Config, progress *progress.Tracker) *Syncer {
 	return newSyncer(cfg, golive.New(cfg.Config, cfg.Directory), progress)
 }
 
-// From returns a Syncer that gets everything from a follower's source that is not the
-// configured one. url is that of the source, as records show it.
-func (s *Syncer) From(bucket source.Bucket, files download.Fetcher, url string) *Syncer {
+// From returns a Syncer that gets everything from another source, provider being nil for that
+// of a follower. url is that of the source, and siblings are those of
+// the others, as records show them.
+func (s *Syncer) From(provider source.Provider, bucket source.Bucket, files download.Fetcher, url string, siblings []string) *Syncer {
 	cfg, tree := s.cfg, s.tree.From(url)
-	cfg.Config, cfg.Provider, cfg.Bucket, cfg.Fetcher = tree.Config, nil, bucket, files
+	cfg.Config, cfg.Provider, cfg.Bucket, cfg.Fetcher, cfg.Siblings = tree.Config, provider, bucket, files, siblings
 	return newSyncer(cfg, tree, s.progress)
 }
 
@@ -195,7 +198,7 @@ func (s *Syncer) newRun(ctx context.Context, req request.Sync, lock *lockfile.Fi
 // source is where a sync gets its manifests from.
 func (s *Syncer) source(c *Config, req request.Sync, lock *lockfile.File, tracker *progress.Tracker) *source.Source {
 	return source.New(source.Config{
-		Provider: c.Provider, Bucket: c.Bucket, Upstream: s.upstream, Lockfile: lock, URL: c.Source, Algorithm: c.Algorithm, Follower: c.Follower,
+		Provider: c.Provider, Bucket: c.Bucket, Upstream: s.upstream, Lockfile: lock, URL: c.Source, Siblings: c.Siblings, Algorithm: c.Algorithm, Follower: c.Follower,
 		Describe: c.Describe && !req.DryRun, Slots: s.requests, Progress: tracker, Log: c.Log,
 		Held: c.Mirror.Records.RevisionIDs, Tell: c.Tell,
 		Earlier: func(ctx context.Context, name string) (records []mirror.Record, err error) {

@@ -18,6 +18,11 @@ type Sync struct {
 	Trigger     string          `json:"trigger"`             // for log and history, see the Trigger constants
 	SkipUnknown bool            `json:"-"`                   // skip manifests that left the configuration meanwhile
 
+	// SetAside, if set, is asked about each manifest that failed or was refused. One that it
+	// sets aside is in the result, but nothing is recorded of it except what was downloaded:
+	// another source may have it. Finished is not called with it.
+	SetAside func(manifest string, err error) bool `json:"-"`
+
 	// Finished, if set, is called with each manifest whose outcome is recorded, while
 	// others of the sync may go on.
 	Finished func(manifest string) `json:"-"`
@@ -28,6 +33,11 @@ func (s Sync) Finish(manifest string) {
 	if s.Finished != nil {
 		s.Finished(manifest)
 	}
+}
+
+// SetsAside calls SetAside.
+func (s Sync) SetsAside(manifest string, err error) bool {
+	return err != nil && s.SetAside != nil && s.SetAside(manifest, err)
 }
 
 // The triggers of a sync or another entry of the history.

@@ -35,6 +35,7 @@ type StateReader interface {
 	Scrub() (store.Scrub, error)
 	UploadTo(place string) (store.Upload, error)
 	Belief() (store.Belief, error)
+	Sources() (store.Sources, error)
 	Fleet(each func(key string, value json.RawMessage) error) error
 	DeliveryReader
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/downstream/bucket"
@@ -51,6 +52,8 @@ type offer struct {
 	epoch      int64
 	began      int64
 	count      string
+	isBehind   bool // it was published before what was followed from another source
+	published  time.Time
 	isOld      bool // the generation is older than one that was followed
 	isForced   bool // its publisher's operator took the bucket back since this host served something of it
 	isKeptOut  bool // the ring of this host does not see yet, or no more, what this host serves
@@ -93,10 +96,11 @@ func (k *bucketKind) release(ctx context.Context) (manifest.Release, error) {
 	}
 	taken, _, _ := strings.Cut(saved.Links, " ")
 	k.answer.News = k.offer.id() != taken
-	if k.offer.isOld && !k.Force {
+	if (k.offer.isOld || k.offer.isBehind) && !k.Force {
 		return found, nil
 	}
 	k.offer.isKeptOut = k.goesBackInRing()
+	saved.FollowedAt = k.offer.published
 	saved.Generation, saved.Epoch, saved.Began, saved.Count, saved.Ring = k.offer.generation, k.offer.epoch, k.offer.began, k.offer.count, k.offer.ring
 	if saved.KeptOut = ""; k.offer.isKeptOut {
 		saved.KeptOut = k.Served.ID()
@@ -153,9 +157,10 @@ func (k *bucketKind) look(ctx context.Context) error {
 	if !found {
 		return fmt.Errorf("generation %d of the publisher %w %s: check the name, and what the publisher mirrors", generation.Number, errNotOffered, k.Target.Name)
 	}
-	k.offer = offer{Manifest: m, generation: generation.Number, ring: generation.Ring, epoch: generation.Epoch, began: generation.Began, count: generation.Count}
+	k.offer = offer{Manifest: m, generation: generation.Number, ring: generation.Ring, epoch: generation.Epoch, began: generation.Began, published: generation.PublishedAt, count: generation.Count}
 	if saved := &k.answer.Saved; !k.followed() || !k.isOfCount(generation) { // it followed something else
 		saved.EpochTaken = generation.Epoch
+		k.offer.isBehind = k.isBehind(generation)
 	} else {
 		if generation.Began > saved.Began {
 			saved.EpochTaken = 0 // this host has seen no epoch of this bucket
@@ -181,6 +186,26 @@ func (k *bucketKind) isOlder(g bucket.Generation) bool {
 	return k.followed() && isCounted && cmp.Or(cmp.Compare(g.Began, saved.Began), cmp.Compare(g.Epoch, saved.Epoch), cmp.Compare(g.Number, saved.Generation)) < 0
 }
 
+// isBehind is true for a generation of a source that shows something else than what another
+// source of this host had later. A newer release is never behind.
+func (k *bucketKind) isBehind(g bucket.Generation) bool {
+	saved := k.answer.Saved
+	isSibling := func(url string) bool { return strings.HasPrefix(saved.Config, url+" ") }
+	if !k.isServed() || k.offer.id() == k.Served.ID() || k.offer.Release.Newer(k.Served.Release) || !slices.ContainsFunc(k.cfg.Siblings, isSibling) {
+		return false
+	}
+	return g.PublishedAt.Before(latest(saved.FollowedAt, saved.SyncedAt))
+}
+
+// latest is when the last source had what is served: a bucket says when it was published, and a
+// provider was asked at the last sync.
+func latest(followed, synced time.Time) time.Time {
+	if followed.IsZero() {
+		return synced
+	}
+	return followed
+}
+
 // isOfCount is true for a generation whose number and epoch compare with those of the last one.
 func (k *bucketKind) isOfCount(g bucket.Generation) bool {
 	return g.Count == k.answer.Saved.Count || !k.cfg.Bucket.IsHost()
@@ -196,6 +221,9 @@ func (k *bucketKind) followed() bool {
 // bucket back from another publisher.
 func (k *bucketKind) checkDowngrade() error {
 	switch saved := k.answer.Saved; {
+	case k.offer.isBehind:
+		return refusal.New(refusal.Downgrade, "generation %d was published at %s, and another source of this host had something newer of %s: it keeps that; `syncd sync --force %s` goes back",
+			k.offer.generation, k.offer.published.Format(time.RFC3339), k.Target.Name, k.Target.Name)
 	case k.offer.isOld && k.answer.News && k.offer.began < saved.Began:
 		return refusal.New(refusal.Downgrade, "generation %d is of a bucket before it was emptied, and one of after that was followed before; the store gives old data, or a publisher of an earlier version of syncd wrote it; `syncd sync --force %s` goes back",
 			k.offer.generation, k.Target.Name)

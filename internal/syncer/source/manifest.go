@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"syncd/internal/clients/releases"
 	"syncd/internal/clients/transport"
@@ -20,6 +21,9 @@ type manifestKind struct {
 
 func (k *manifestKind) release(ctx context.Context) (manifest.Release, error) {
 	release, err := k.find(ctx)
+	if err == nil {
+		k.answer.Saved.FollowedAt = time.Time{} // no bucket says when this was published
+	}
 	if isNotFound(err) && k.wantsOne() { // it may be on disk, see kept
 		return k.Target.Release, nil
 	}

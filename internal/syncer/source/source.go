@@ -37,7 +37,8 @@ type Config struct {
 	Bucket    Bucket   // of a follower; with Provider, of an upstream that may have none
 	Upstream  *Upstream
 	Lockfile  *lockfile.File
-	URL       string // of the provider or the bucket, as records show it
+	URL       string   // of the provider or the bucket, as records show it
+	Siblings  []string // the other sources of the configuration, in the same form
 	Algorithm manifest.Algorithm
 	Follower  rings.State // of this host, for an upstream that is a syncd
 	Describe  bool        // keep what the provider says about files, for other hosts

@@ -42,6 +42,9 @@ func PrintStatus(w io.Writer, s report.Status) error {
 	if s.Patches != nil {
 		fmt.Fprintf(w, "\npatches: %s for other hosts, %s\n", humanize.Comma(int64(s.Patches.Count)), humanize.IBytes(uint64(s.Patches.Bytes)))
 	}
+	for _, source := range s.Sources {
+		fmt.Fprintf(w, "\n%s\n", source.Explanation)
+	}
 	if s.Upstream != nil {
 		fmt.Fprintf(w, "\nupstream: %s\n", s.Upstream.Explanation)
 	}

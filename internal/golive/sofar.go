@@ -1,29 +1,28 @@
-package syncer
+package golive
 
 import (
 	"slices"
 	"sync"
 
-	"syncd/internal/golive"
 	"syncd/internal/report"
 )
 
-// results are what became of views and exported folders in one sync. Safe for concurrent use.
-type results struct {
+// Results are what became of views and exported folders in one sync. Safe for concurrent use.
+type Results struct {
 	mu      sync.Mutex // guards what follows
 	views   []report.ViewResult
 	exports []report.ExportResult
 }
 
-// noteViews keeps outcomes for the report.
-func (r *results) noteViews(outcomes []report.ViewResult) {
+// NoteViews keeps outcomes for the report.
+func (r *Results) NoteViews(outcomes []report.ViewResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.views = report.AddViews(r.views, outcomes)
 }
 
-// viewsOf returns the outcomes in the order of the configuration.
-func (r *results) viewsOf(wanted []golive.ConfiguredView) (all []report.ViewResult) {
+// ViewsOf returns the outcomes in the order of the configuration.
+func (r *Results) ViewsOf(wanted []ConfiguredView) (all []report.ViewResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, v := range wanted {
@@ -34,14 +33,15 @@ func (r *results) viewsOf(wanted []golive.ConfiguredView) (all []report.ViewResu
 	return all
 }
 
-// noteExports keeps outcomes for the report.
-func (r *results) noteExports(outcomes []report.ExportResult) {
+// NoteExports keeps outcomes for the report.
+func (r *Results) NoteExports(outcomes []report.ExportResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.exports = report.AddExports(r.exports, outcomes)
 }
 
-func (r *results) exportsSoFar() []report.ExportResult {
+// ExportsSoFar returns the outcomes so far.
+func (r *Results) ExportsSoFar() []report.ExportResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.exports)

@@ -1,0 +1,92 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"syncd/internal/config/document"
+	"syncd/internal/config/value"
+)
+
+// maxSources bounds a list of sources, and nextPatience is how long a source is asked again
+// when there is another one after it, unless its own retry.max_elapsed says so.
+const (
+	maxSources   = 8
+	nextPatience = 30 * time.Second
+)
+
+// Sources are the source and the others, in order of preference.
+func (c *Config) Sources() []Source { return append([]Source{c.Source}, c.Others...) }
+
+// sourcePath is the key of a source.
+func (c *Config) sourcePath(i int) string {
+	if len(c.Others) == 0 {
+		return "source"
+	}
+	return document.Index("source", i)
+}
+
+// sources is the setter of a source or of a list of them.
+func (d *decoder) sources(c *Config) document.Setter {
+	return func(doc *document.Decoder, path string, n *document.Node) {
+		if n.Kind != document.ListKind {
+			document.Keys(d.sourceKeys(&c.Source))(doc, path, n)
+			return
+		}
+		if len(n.Items) < 2 || len(n.Items) > maxSources {
+			d.Fail(path, fmt.Sprintf("is a list of %d", len(n.Items)), "write one source as a mapping, or a list of 2 to 8 in order of preference")
+			return
+		}
+		all := make([]Source, len(n.Items))
+		for i, item := range n.Items {
+			all[i] = c.Source // the defaults
+			at := document.Index(path, i)
+			d.SetPosition(at, item.At)
+			if item.Kind != document.MappingKind {
+				d.Fail(at, "must be a mapping", "write {name: NAME, url: URL} or {name: NAME, s3: {endpoint: URL, bucket: BUCKET}}")
+				continue
+			}
+			keys := d.sourceKeys(&all[i])
+			keys["name"] = document.Scalar(&all[i].Name, value.Name)
+			d.Mapping(at, item, keys)
+			if i < len(all)-1 && !d.IsSet(at+".retry.max_elapsed") {
+				all[i].Retry.MaxElapsed = nextPatience
+			}
+		}
+		c.Source, c.Others = all[0], all[1:]
+	}
+}
+
+// checkSources checks how the values of all sources relate. Only the first one has a Customer
+// ID of the environment: it must reach no other host.
+func (d *decoder) checkSources(c *Config) {
+	if len(c.Others) == 0 {
+		d.checkSource("source", &c.Source, d.env)
+		return
+	}
+	d.checkSource(c.sourcePath(0), &c.Source, d.env)
+	for i := range c.Others {
+		d.checkSource(c.sourcePath(i+1), &c.Others[i], Environment{})
+	}
+	for i := range c.Sources() {
+		s, at := &c.Source, c.sourcePath(i)
+		if i > 0 {
+			s = &c.Others[i-1]
+		}
+		if s.Name == "" && s.URL != nil {
+			s.Name = s.URL.Host
+		}
+		isBefore := func(same func(Source) bool) bool { return slices.ContainsFunc(c.Sources()[:i], same) }
+		switch {
+		case s.Bundles != "":
+			d.Fail(at+".bundles", "is not for a list", "name the folder as the only source, or take bundles by `syncd bundle import`, beside any source")
+		case s.TrustFile != c.Source.TrustFile:
+			d.Fail(at+".trust_file", "is not that of source[0]", "give all sources the same trust_file, or none: one that needs no signature could bring what the others must not")
+		case isBefore(func(other Source) bool { return other.Name == s.Name }):
+			d.Fail(at, "has the name of a source above", "give each a name of its own")
+		case s.URL != nil && isBefore(func(other Source) bool { return other.URL != nil && other.URL.String() == s.URL.String() }):
+			d.Fail(at, "is a source above", "remove it")
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"syncd/internal/clients/transport"
+	"syncd/internal/config"
+	"syncd/internal/engine/sources"
+	"syncd/internal/fetcher"
+)
+
+// listSources makes the list of several sources of a configuration.
+func (e *Engine) listSources(a *active) {
+	if len(a.others) == 0 {
+		return
+	}
+	all := []sources.Source{{Name: a.config.Source.Name, Sync: a.syncer.Sync}}
+	for i, c := range a.others {
+		from := a.config.Others[i]
+		other := a.syncer.From(c.provider, c.bucket, e.fetcherOf(a.config, from, c), transport.PublicURL(from.URL), siblings(a.config, from))
+		all = append(all, sources.Source{Name: from.Name, Sync: other.Sync})
+	}
+	var err error
+	if a.list, err = sources.New(all, e.store, e.metrics, e.options.Log); err != nil {
+		e.options.Log.Warn().Err(err).Msg("reading which source is in use failed; the preferred one is asked first")
+	}
+}
+
+// siblings are the other sources of a configuration, as records show them.
+func siblings(cfg *config.Config, of config.Source) (urls []string) {
+	for _, s := range cfg.Sources() {
+		if s.Name != of.Name {
+			urls = append(urls, transport.PublicURL(s.URL))
+		}
+	}
+	return urls
+}
+
+// fetcherOf is the fetcher of a source.
+func (e *Engine) fetcherOf(cfg *config.Config, of config.Source, from *connection) *fetcher.Fetcher {
+	files := from.files
+	if len(cfg.Others) > 0 {
+		files = sources.Resumed(files)
+	}
+	return fetcher.New(files, e.mirror.Objects.Partial(), fetcher.Config{
+		Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: e.bandwidth,
+		MinRate: transport.MinRate(of.MinRate), KeepCache: cfg.Transfers.KeepCache,
+	})
+}
+
+// close ends the connections of all sources.
+func (a *active) close() {
+	a.source.close()
+	for _, c := range a.others {
+		c.close()
+	}
+}
