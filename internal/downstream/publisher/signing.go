@@ -36,20 +36,21 @@ func (at state) isWaiting() bool {
 }
 
 // distrust leaves of a generation that no trusted key signed only what this host wrote
-// itself: anybody who can write the bucket may have written the rest.
+// itself: anybody who can write the bucket may have written the rest. The numbers beside a
+// generation are not signed either: those inside it count.
 func (p *Publisher) distrust(at *state) {
 	s := p.cfg.Signer
-	isOfHost := at.generation.Count == bucket.CountHost // somebody put it there
 	if s == nil {
 		return
 	}
+	at.Epoch, at.Began = at.generation.Epoch, at.generation.Began
+	isOfHost := at.generation.Count == bucket.CountHost // somebody put it there
 	if !isOfHost && len(s.SignersOf(at.Statement, at.Generation, at.SHA256)) > 0 {
-		at.Epoch, at.Began = at.generation.Epoch, at.generation.Began // those of current.json are not signed
 		return
 	}
-	if !p.identity.Wrote(at.SHA256) {
+	if at.generation.Number == 0 || !p.identity.Wrote(at.SHA256) {
 		at.generation, at.Epoch, at.Began, at.isCut = bucket.Generation{}, 0, 0, true
-		if past := p.past.Load().Generation; past > 0 && at.Generation > past+maxGap {
+		if past := p.past.Load().Generation; at.Generation > past+maxGap {
 			at.Generation = past // such a number would end the counting
 		}
 		return
@@ -152,7 +153,7 @@ func (p *Publisher) sign(ctx context.Context, at state, current *bucket.Current)
 			return err
 		}
 	}
-	if s.Missing(statement) > 0 && s.IsBelieved(at.shown.Statement, now) {
+	if s.Missing(statement) > 0 && s.IsBelieved(at.shown.Statement, at.shown.Generation, at.shown.SHA256, now) {
 		current.Next = bucket.Next{Generation: current.Generation, SHA256: current.SHA256, Statement: statement}
 		current.Generation, current.SHA256, current.Epoch, current.Began, statement = at.shown.Generation, at.shown.SHA256, at.shown.Epoch, at.shown.Began, at.shown.Statement
 	}

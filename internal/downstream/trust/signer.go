@@ -73,10 +73,10 @@ func (s *Signer) SignersOf(statement string, number int, sum manifest.ObjectID) 
 	return s.Chain().Newest().SignersOf([]byte(statement))
 }
 
-// IsBelieved is true for a statement that followers believe at now.
-func (s *Signer) IsBelieved(statement string, now time.Time) bool {
+// IsBelieved is true for a statement about a generation that followers believe at now.
+func (s *Signer) IsBelieved(statement string, number int, sum manifest.ObjectID, now time.Time) bool {
 	known, _, err := s.Chain().Newest().Believe([]byte(statement))
-	return err == nil && now.Before(known.Expires)
+	return err == nil && known.Generation == number && known.SHA256 == sum && now.Before(known.Expires)
 }
 
 // Sign returns a statement about a generation. It keeps before while that is about the same
