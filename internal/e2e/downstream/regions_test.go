@@ -2,6 +2,7 @@ package downstream_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -11,25 +12,25 @@ import (
 // forTheCenter are the series that docs/monitoring.md collects in the center.
 const forTheCenter = "syncd_fleet_.+|syncd_serve_sent_bytes_total|syncd_last_success_timestamp_seconds"
 
-// newRegion runs an upstream with followers: as many in each ring as healthy says, and as
-// many of the last ring whose gates refuse. All of them have polled.
+// newRegion runs an upstream that hears of followers: as many in each ring as healthy says,
+// and as many of the last ring whose gates refuse.
 func newRegion(t *testing.T, healthy, refusing int) (u *upstream, p *e2e.Process) {
 	u = newUpstream(t, []string{"m"}, "rings: [{name: canary}, {name: rest, after: {hosts: 1}}]")
 	u.Month("m", "2026.11", "november")
-	var all []*e2e.Host
+	canary, rest := u.addID("canary", "--ring", "canary"), u.addID("rest", "--ring", "rest")
+	p = u.SyncedDaemon()
+	tell := func(id, host, state string) {
+		u.Eventually("the poll of "+host, func() bool {
+			return u.lists("/ManifestReleases/m", id, fmt.Sprintf("host=%[1]s; id=%[1]s; %s", host, state)) == http.StatusOK
+		})
+	}
+	serves := "release=2026.11; revision=" + u.Status().Manifests[0].Revision
 	for i := range healthy {
-		all = append(all, u.follow(fmt.Sprint("canary", i), "canary"), u.follow(fmt.Sprint("rest", i), "rest"))
+		tell(canary, fmt.Sprint("canary", i), serves)
+		tell(rest, fmt.Sprint("rest", i), serves)
 	}
 	for i := range refusing {
-		f := u.follow(fmt.Sprint("refuses", i), "rest")
-		f.ConfigureWith("gate: {command: [\"false\"]}")
-		all = append(all, f)
-	}
-	p = u.SyncedDaemon()
-	for i, f := range all {
-		for range 2 { // the second poll tells what the first one did
-			f.Sync(map[bool]int{true: 1}[i >= 2*healthy])
-		}
+		tell(rest, fmt.Sprint("refuses", i), "refused=2026.11; reason=gate; attempts=1")
 	}
 	return u, p
 }
