@@ -139,7 +139,7 @@ func (c *call) patchList(record string) {
 		c.noText()
 		return
 	}
-	text, err := c.s.lists.of(r, c.s.cfg)
+	text, err := c.s.lists.of(c.a.ctx, c.a.who, r, c.s.cfg)
 	if err != nil || text == nil { // pruned a moment ago, or none
 		c.noText()
 		return

@@ -12,6 +12,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/emulator"
+	"syncd/internal/httpserver/accounts"
 	"syncd/internal/manifest"
 )
 
@@ -104,14 +105,14 @@ func TestTheClientsOfAListOfPatchesShareItsText(t *testing.T) {
 	if !found {
 		t.Fatal("no record")
 	}
-	var l patchLists
-	first, err := l.of(r, cfg)
+	l, who := patchLists{turns: accounts.NewTurns()}, accounts.OfID("one")
+	first, err := l.of(t.Context(), who, r, cfg)
 	must(t, err)
-	if second, err := l.of(r, cfg); err != nil || first == nil || second != first {
+	if second, err := l.of(t.Context(), who, r, cfg); err != nil || first == nil || second != first {
 		t.Errorf("another text: %v", err)
 	}
 	must(t, h.engine.Patches.Yield(1<<40))
-	if gone, err := l.of(r, cfg); err != nil || gone != nil {
+	if gone, err := l.of(t.Context(), who, r, cfg); err != nil || gone != nil {
 		t.Errorf("a list of patches that are gone: %v", err)
 	}
 }

@@ -1,21 +1,23 @@
 package serve
 
 import (
+	"context"
 	"maps"
-	"sync"
 	"weak"
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/generations"
+	"syncd/internal/httpserver/accounts"
 	"syncd/internal/manifest"
 )
 
 // patchLists makes the lists of patches, one at a time: a list of a record with very many files
-// takes much memory while it is made. The clients that read a list at the same time share its
-// text, however slowly they read. Safe for concurrent use.
+// takes much memory while it is made. Followers take turns, so that none waits for the crowd of another
+// one. The clients that read a list at the same time share its text, however slowly they read.
+// Safe for concurrent use.
 type patchLists struct {
-	mu    sync.Mutex // guards what follows
-	count int        // of the patches that there were
+	turns *accounts.Turns // guards what follows
+	count int             // of the patches that there were
 	bytes int64
 	texts map[manifest.ObjectID]weak.Pointer[patchText] // by the sum of the record
 }
@@ -23,9 +25,12 @@ type patchLists struct {
 type patchText struct{ bytes []byte }
 
 // of returns the list of a record, nil for none. The caller keeps it alive while it is written.
-func (l *patchLists) of(r *generations.Record, cfg Config) (*patchText, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (l *patchLists) of(ctx context.Context, who accounts.Identity, r *generations.Record, cfg Config) (*patchText, error) {
+	end, err := l.turns.Take(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	if count, bytes := cfg.Patches.Kept(); count != l.count || bytes != l.bytes || l.texts == nil {
 		l.count, l.bytes, l.texts = count, bytes, map[manifest.ObjectID]weak.Pointer[patchText]{}
 	}

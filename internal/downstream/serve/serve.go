@@ -98,6 +98,7 @@ func New(cfg Config) *Service {
 		cfg: cfg, bytes: bytes, wrong: make(chan struct{}, maxWrong),
 		pages: places{most: maxPages, mostOfOne: maxPagesOfOne},
 		packs: places{most: maxPacks, mostOfOne: maxPacksOfOne},
+		lists: patchLists{turns: accounts.NewTurns()},
 	}
 }
 
