@@ -120,6 +120,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = a.controller().SetReadDeadline(time.Now().Add(bodyTimeout)) // it works on every connection
 	}
 	a.Header().Set(rings.HeaderUpstream, rings.Upstream) // followers tell their state only to a service that sends it
+	a.Header().Set("X-Content-Type-Options", "nosniff")  // a file of the provider is no page of this host
 	name := s.serve(a, r)
 	if s.cfg.Observe != nil {
 		s.cfg.Observe(name, a.status, a.sent)
