@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"syncd/internal/clients/transport"
 	"syncd/internal/config/document"
 	"syncd/internal/config/value"
 )
@@ -18,6 +19,19 @@ const (
 
 // Sources are the source and the others, in order of preference.
 func (c *Config) Sources() []Source { return append([]Source{c.Source}, c.Others...) }
+
+// SourceURLs are the addresses of all sources, as records show them.
+func (c *Config) SourceURLs() (urls []string) {
+	for _, s := range c.Sources() {
+		urls = append(urls, transport.PublicURL(s.URL))
+	}
+	return urls
+}
+
+// UsesS3 is true when a source or a place to publish to is in object storage.
+func (c *Config) UsesS3() bool {
+	return c.Publish.S3.IsSet() || slices.ContainsFunc(c.Sources(), func(s Source) bool { return s.S3.IsSet() })
+}
 
 // sourcePath is the key of a source.
 func (c *Config) sourcePath(i int) string {

@@ -61,7 +61,7 @@ func (s *setup) namedFiles() []namedFile {
 		{"source.customer_id_file", c.Source.Credential.File()},
 		{"http.web_config", c.HTTP.WebConfig}, {"serve.web_config", c.Serve.WebConfig}, {"serve.ids_file", c.Serve.IDsFile},
 	}
-	if (c.Source.S3.IsSet() || c.Publish.S3.IsSet()) && s.keyCredential == "" {
+	if c.UsesS3() && s.keyCredential == "" {
 		files = append(files, namedFile{sharedVariable, os.Getenv(sharedVariable)})
 	}
 	return files

@@ -209,7 +209,7 @@ func (e *Engine) treeConfig(cfg *config.Config, id config.Secret, roots *x509.Ce
 		Mirror: e.mirror, Staging: e.staging, Store: e.store, Outbox: e.Hooks.outbox, Probes: e.notes, Metrics: e.metrics,
 		Log: e.options.Log, Version: e.options.Version,
 		Lifespans: e.lifespans, Present: e.witness.Present, Audit: e.audit,
-		Source: transport.PublicURL(cfg.Source.URL), Algorithm: cfg.Source.Hash,
+		Source: transport.PublicURL(cfg.Source.URL), Sources: cfg.SourceURLs(), Algorithm: cfg.Source.Hash,
 		Targets: targetsOf(cfg, probe.Probe{Env: commandEnviron(cfg, id), Roots: roots, UserAgent: "syncd/" + e.options.Version}), Groups: groupsOf(cfg), Views: viewsOf(cfg), Exports: Exports(cfg),
 		Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved, Followers: e.Followers.keeper(), Patches: e.Patches,
 		Redact:    transport.NewRedactor(id.Reveal()).String,
@@ -291,7 +291,7 @@ func groupsOf(cfg *config.Config) golive.Groups {
 // secretsOf are what no command of the operator may have: the Customer ID, and the
 // credentials of a bucket.
 func secretsOf(cfg *config.Config, id config.Secret) []string {
-	if cfg.Source.S3.IsSet() || cfg.Publish.S3.IsSet() {
+	if cfg.UsesS3() {
 		return append(signature.Secrets(), id.Reveal())
 	}
 	return []string{id.Reveal()}

@@ -58,7 +58,8 @@ type Config struct {
 	Present   func() expiry.Present // what the clock and the provider say; safe for concurrent use
 	Audit     *audit.Log            // of what was served when; nil for none
 
-	Source      string // base URL as records show it
+	Source      string   // base URL as records show it
+	Sources     []string // of all sources of a list, in the same form
 	Algorithm   manifest.Algorithm
 	Targets     Targets
 	Groups      Groups

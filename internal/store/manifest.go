@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,12 +57,12 @@ type Manifest struct {
 	Destruction *destruction.Told `json:"destruction,omitempty"` // what the upstream wants destroyed; nil for nothing
 }
 
-// Told is what the upstream at a source wants destroyed, nil for nothing. A bundle that was
-// imported beside that source counts until the source answers: it may be one that no wire reaches.
-func (m Manifest) Told(source string) *destruction.Told {
+// Told is what the upstream at one of the sources wants destroyed, nil for nothing. A bundle that was
+// imported beside it counts until the source answers: it may be one that no wire reaches.
+func (m Manifest) Told(sources ...string) *destruction.Told {
 	told := m.Destruction
 	isImported := told != nil && told.Source == destruction.Disk && strings.HasPrefix(m.Config, destruction.Disk+" ")
-	if told == nil || told.Source != source && !isImported { // this host follows another one now
+	if told == nil || !slices.Contains(sources, told.Source) && !isImported { // this host follows another one now
 		return nil
 	}
 	return told

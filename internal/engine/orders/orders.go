@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/manifest/destruction"
 	"syncd/internal/mirror"
@@ -46,7 +45,7 @@ func (o *Orders) Of(name string) destruction.Order {
 			order.Seconds = destruction.SecondsOf(m.DestroyAfter)
 		}
 	}
-	told := o.upstream()[name].Told(transport.PublicURL(cfg.Source.URL))
+	told := o.upstream()[name].Told(cfg.SourceURLs()...)
 	if told != nil && told.Seconds > 0 && (order.Seconds == 0 || told.Seconds < order.Seconds) {
 		order.Seconds = told.Seconds
 	}

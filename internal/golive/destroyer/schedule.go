@@ -149,7 +149,7 @@ func (d Destroyer) Dues(ctx context.Context) (all []Due, err error) {
 }
 
 func (d Destroyer) duesOf(t golive.Target, state store.Manifest) (all []Due, err error) {
-	state.Destruction = state.Told(d.Source)
+	state.Destruction = state.Told(append(slices.Clip(d.Sources), d.Source)...)
 	if t.DestroyAfter == 0 && (state.Destruction == nil || state.Destruction.Seconds == 0) {
 		return nil, nil
 	}
