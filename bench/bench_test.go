@@ -14,9 +14,9 @@ import (
 	"syncd/internal/emulator"
 )
 
-// TestMain acts as the bare Go loop when a case starts it with -loop.
+// TestMain acts as a bare Go loop when a case starts it with -loop or -names.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "-loop" {
+	if len(os.Args) > 1 && (os.Args[1] == "-loop" || os.Args[1] == "-names") {
 		main()
 		return
 	}
