@@ -63,7 +63,8 @@ func exportCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export DIR|FILE|- [MANIFEST...]", Short: "Write what is served into a bundle", Args: cli.Arguments(1, -1),
 		Long: `Write what is served of the named manifests, or of all, into a tar. In a folder, it gets a
-name with the publisher and the generation; '-' is standard output.
+name with the publisher and the generation, the manifests if these are not all, and a
+receipt's digest; '-' is standard output.
 
 A content of 64 KiB or more that compresses to less than 60 % comes compressed.
 
@@ -186,18 +187,14 @@ func (e *export) once(ctx context.Context, cfg *config.Config, since bundle.Rece
 		return Exported{}, err
 	}
 	done := Exported{ID: plan.ID(), Generation: c.generation.Number, Manifests: c.names, Contents: c.contents, Patches: len(shorter.made), Bytes: plan.Bytes()}
-	done.Files, err = e.write(ctx, plan, c.generation)
+	done.Files, err = e.write(ctx, plan, e.fileName(c))
 	return done, err
 }
 
 // write writes the files of a bundle, each as a whole or not at all.
-func (e *export) write(ctx context.Context, plan *bundle.Plan, g bucket.Generation) (names []string, err error) {
+func (e *export) write(ctx context.Context, plan *bundle.Plan, file string) (names []string, err error) {
 	if e.target == "-" {
 		return []string{"-"}, plan.Write(ctx, func(_ int, write func(io.Writer) error) error { return write(e.app.Stdout.Plain()) })
-	}
-	file := e.target
-	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		file = filepath.Join(file, fmt.Sprintf("syncd-%s-%d.tar", plainName(g.Publisher), g.Number))
 	}
 	if e.isCut {
 		if err := checkVolumes(file, plan); err != nil {
@@ -213,6 +210,29 @@ func (e *export) write(ctx context.Context, plan *bundle.Plan, g bucket.Generati
 		names = append(names, name)
 		return cli.ReplaceFile(name, 0o644, write)
 	})
+}
+
+// longestPart bounds the names of manifests in the name of a file.
+const longestPart = 64
+
+// fileName is where the bundle goes. In a folder, bundles with other contents have other names,
+// so that one of some manifests, or for one host, never takes the place of the one for all.
+func (e *export) fileName(c *composing) string {
+	if info, err := os.Stat(e.target); err != nil || !info.IsDir() {
+		return e.target
+	}
+	name := fmt.Sprintf("syncd-%s-%d", plainName(c.generation.Publisher), c.generation.Number)
+	if len(e.names) > 0 && len(c.names) < len(c.generation.Manifests) {
+		part := plainName(strings.Join(c.names, "+"))
+		if len(part) > longestPart {
+			part = fmt.Sprintf("%d-manifests-%x", len(c.names), sha256.Sum256([]byte(part)))[:longestPart/2]
+		}
+		name += "-" + part
+	}
+	if e.since != "" {
+		name += "-since-" + c.since.ID.String()[:8]
+	}
+	return filepath.Join(e.target, name+".tar")
 }
 
 // plainName is a host's name as part of a file's.
