@@ -67,7 +67,7 @@ func (s Folder) room(n int64) error {
 		return err
 	}
 	if need := space.OfContent(n).Plus(space.Amount{Bytes: keepFree}); !space.Fits(need, free) {
-		return space.Refuse(need, free, "comparing rows needs it for a short time")
+		return space.Refuse(need, free, "; comparing rows needs it for a short time")
 	}
 	return nil
 }

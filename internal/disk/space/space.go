@@ -3,6 +3,7 @@ package space
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 
@@ -93,14 +94,18 @@ func Refuse(need, free Amount, outlook string) error {
 	lack := Lacking(need, free)
 	left := lack.Text(free)
 	left = cmp.Or(left, "none")
-	return refusal.New(refusal.NoSpace, "needs %s, %s are free%s: make room on the disk of data_dir, or lower `retain`", lack.Text(need), left, outlook)
+	step := "make room on the disk of data_dir"
+	if strings.Contains(outlook, "`retain: ") {
+		step += ", or lower `retain`"
+	}
+	return refusal.New(refusal.NoSpace, "needs %s, %s are free%s: %s", lack.Text(need), left, outlook, step)
 }
 
 // RefuseIfFull turns the error of a full disk into a refusal. It returns any other
 // error as it is.
 func RefuseIfFull(err error) error {
 	if refusal.ReasonOf(err) == "" && fsops.IsFull(err) {
-		return refusal.New(refusal.NoSpace, "disk full: %w: make room on the disk of data_dir, or lower `retain`", err)
+		return refusal.New(refusal.NoSpace, "disk full: %w: make room on the disk of data_dir", err)
 	}
 	return err
 }

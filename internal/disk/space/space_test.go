@@ -47,6 +47,16 @@ func TestARefusalNamesTheLackingPart(t *testing.T) {
 	}
 }
 
+// Where no earlier revision is kept, a lower `retain` frees nothing.
+func TestARefusalRecommendsWhatHelps(t *testing.T) {
+	need, free := Amount{Bytes: 2 << 20}, Amount{Bytes: 1 << 20}
+	for outlook, want := range map[string]bool{"": false, "; 1 MiB (1048576 bytes) more with `retain: 0`": true} {
+		if err := Refuse(need, free, outlook); strings.Contains(err.Error(), "lower `retain`") != want {
+			t.Errorf("%q: %v", outlook, err)
+		}
+	}
+}
+
 func TestOnlyAFullDiskBecomesARefusal(t *testing.T) {
 	full := RefuseIfFull(fmt.Errorf("write: %w", unix.ENOSPC))
 	if refusal.ReasonOf(full) != refusal.NoSpace || RefuseIfFull(full) != full {
