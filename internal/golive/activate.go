@@ -3,7 +3,6 @@ package golive
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,10 +62,14 @@ func (r reasons) with(name string, why error) reasons {
 	return r
 }
 
-// err is nil for no reason.
+// err is nil for no reason. It is one line, as a daemon's answers are.
 func (r reasons) err() (err error) {
 	for _, name := range slices.Sorted(maps.Keys(r)) {
-		err = errors.Join(err, fmt.Errorf("%s: %w", name, r[name]))
+		if err == nil {
+			err = fmt.Errorf("%s: %w", name, r[name])
+		} else {
+			err = fmt.Errorf("%w; %s: %w", err, name, r[name])
+		}
 	}
 	return err
 }
