@@ -129,6 +129,17 @@ syncd_publish_runs_total{result="failed"} 0
 syncd_publish_runs_total{result="published"} 0
 syncd_publish_runs_total{result="standby"} 0
 syncd_publish_runs_total{result="unchanged"} 0
+syncd_publish_target_damaged_objects{target="near"} 0
+syncd_publish_target_failing_since_timestamp_seconds{target="near"} 0
+syncd_publish_target_generation{target="near"} 0
+syncd_publish_target_last_success_timestamp_seconds{target="near"} 0
+syncd_publish_target_leader{target="near"} 0
+syncd_publish_target_runs_total{result="failed",target="near"} 0
+syncd_publish_target_runs_total{result="published",target="near"} 0
+syncd_publish_target_runs_total{result="standby",target="near"} 0
+syncd_publish_target_runs_total{result="unchanged",target="near"} 0
+syncd_publish_target_uploaded_bytes_total{target="near"} 0
+syncd_publish_target_verified_timestamp_seconds{target="near"} 0
 syncd_publish_uploaded_bytes_total 0
 syncd_publish_verified_timestamp_seconds 0
 syncd_quarantined_since_timestamp_seconds{manifest="one"} 0
@@ -143,6 +154,8 @@ syncd_scrub_progress_ratio 0.25
 syncd_scrub_read_bytes_total 11
 syncd_serve_requests_total{code="200",endpoint="Manifest"} 1
 syncd_serve_sent_bytes_total 13
+syncd_source_failing_since_timestamp_seconds{source="near"} 0
+syncd_source_in_use{source="near"} 1
 syncd_staged_since_timestamp_seconds{manifest="one"} 0
 syncd_sync_last_progress_timestamp_seconds 7.5
 syncd_sync_retrying_since_timestamp_seconds 6.5
