@@ -50,6 +50,8 @@ func TestAnIdentityWaitsForOneRequestOfAnother(t *testing.T) {
 			t.Errorf("a client that is gone had its turn: %v", err)
 		default:
 		}
+		turns.mu.Lock()
+		defer turns.mu.Unlock()
 		if len(turns.lines) > 0 || len(turns.all) > 0 {
 			t.Errorf("%d lines are left", len(turns.lines))
 		}
