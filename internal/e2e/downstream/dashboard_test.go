@@ -85,12 +85,17 @@ func busyHost(t *testing.T) (*upstream, *e2e.Process) {
 		"rings: [{name: canary}, {name: rest, delay: 1h, after: {hosts: 1}}]")
 	id := u.addID("follower", "--ring", "canary")
 	serve := u.Settings.More
-	publisherOf(u.Host, buckettest.New(t)).publishWith(serve + `election: {lease: 1m}
+	store := publisherOf(u.Host, buckettest.New(t))
+	place := func(name string) string {
+		return fmt.Sprintf("{name: %s, endpoint: %q, bucket: %s, prefix: %s/, region: %s}", name, store.front.Endpoint, buckettest.Bucket, name, buckettest.Region)
+	}
+	u.ConfigureWith("publish: {s3: [" + place("near") + ", " + place("far") + "]}\n" + serve + `election: {lease: 1m}
 transfers: {bandwidth: 100MiB}
 scrub: {schedule: "@every 1s", rate: 0}
 views: [{name: flat, layout: flat, manifests: [m], export: ` + u.Path("flat") + `}]
 hooks: [{on: [activated], command: ["true"]}, {on: [activated], command: ["false"]}]
 `)
+	u.severalSources()
 	for _, release := range []string{"2026.08", "2026.09", "2026.10"} { // so that the next one is expected
 		u.Month("m", release, release)
 	}
@@ -102,6 +107,24 @@ hooks: [{on: [activated], command: ["true"]}, {on: [activated], command: ["false
 	f.Configure()
 	f.Sync(0)
 	return u, p
+}
+
+// severalSources makes the source of the configuration the first of two, of which the second
+// cannot be reached.
+func (u *upstream) severalSources() {
+	u.Helper()
+	text, err := os.ReadFile(u.Path("syncd.yaml"))
+	u.Must(err)
+	before, rest, _ := strings.Cut(string(text), "source:\n")
+	source, after, found := strings.Cut(rest, "data_dir:")
+	if !found {
+		u.Fatalf("no source in %s", text)
+	}
+	named := func(name string) string {
+		return "  - name: " + name + "\n" + strings.ReplaceAll("\n"+strings.TrimSuffix(source, "\n"), "\n", "\n  ")[1:] + "\n"
+	}
+	u.Write("syncd.yaml", before+"source:\n"+named("near")+strings.Replace(named("far"), u.Settings.URL, "http://127.0.0.1:1", 1)+"data_dir:"+after, 0o644)
+	u.Expect(0, "config", "check")
 }
 
 // trouble takes a new release of m, after a wrong answer and a wrong download. Its export
