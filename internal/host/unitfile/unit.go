@@ -163,35 +163,36 @@ func (u *Unit) Commands(key string) (all [][]string) {
 	return all
 }
 
-// words splits a value at white space, outside of quotes.
+// words splits a value at white space, outside of quotes. It goes by bytes, because a path need
+// not be UTF-8.
 func words(value string) (all []string) {
-	var word strings.Builder
-	var quote rune
+	var word []byte
+	var quote byte
 	begun, escaped := false, false
-	for _, r := range value {
+	for _, c := range []byte(value) {
 		switch {
 		case escaped:
-			word.WriteRune(r)
+			word = append(word, c)
 			escaped = false
-		case r == '\\':
+		case c == '\\':
 			escaped, begun = true, true
-		case quote != 0 && r == quote:
+		case quote != 0 && c == quote:
 			quote = 0
-		case quote == 0 && (r == '"' || r == '\''):
-			quote, begun = r, true
-		case quote == 0 && (r == ' ' || r == '\t'):
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, begun = c, true
+		case quote == 0 && (c == ' ' || c == '\t'):
 			if begun {
-				all = append(all, word.String())
+				all = append(all, string(word))
 			}
-			word.Reset()
+			word = word[:0]
 			begun = false
 		default:
-			word.WriteRune(r)
+			word = append(word, c)
 			begun = true
 		}
 	}
 	if begun {
-		all = append(all, word.String())
+		all = append(all, string(word))
 	}
 	return all
 }
