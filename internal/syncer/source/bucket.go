@@ -54,9 +54,10 @@ type offer struct {
 	count      string
 	isBehind   bool // it was published before what was followed from another source
 	published  time.Time
-	isOld      bool // the generation is older than one that was followed
-	isForced   bool // its publisher's operator took the bucket back since this host served something of it
-	isKeptOut  bool // the ring of this host does not see yet, or no more, what this host serves
+	hadAt      time.Time // see bucketKind.hadAt
+	isOld      bool      // the generation is older than one that was followed
+	isForced   bool      // its publisher's operator took the bucket back since this host served something of it
+	isKeptOut  bool      // the ring of this host does not see yet, or no more, what this host serves
 }
 
 func (o offer) id() string { return string(o.Release) + "-" + o.Revision }
@@ -100,7 +101,9 @@ func (k *bucketKind) release(ctx context.Context) (manifest.Release, error) {
 		return found, nil
 	}
 	k.offer.isKeptOut = k.goesBackInRing()
-	saved.FollowedAt = k.offer.published
+	if saved.FollowedAt = k.offer.published; !k.Force {
+		saved.FollowedAt = later(saved.FollowedAt, k.offer.hadAt)
+	}
 	saved.Generation, saved.Epoch, saved.Began, saved.Count, saved.Ring = k.offer.generation, k.offer.epoch, k.offer.began, k.offer.count, k.offer.ring
 	if saved.KeptOut = ""; k.offer.isKeptOut {
 		saved.KeptOut = k.Served.ID()
@@ -152,12 +155,15 @@ func (k *bucketKind) look(ctx context.Context) error {
 		return k.offers.err
 	}
 	generation := k.offers.generation
-	k.noteOrder(generation)
+	hadAt := k.hadAt(generation)
+	if !k.isOlder(generation) && !generation.PublishedAt.Before(hadAt) || k.Force {
+		k.answer.Saved.Destruction = k.toldBy(generation.Destruction[k.Target.Name])
+	}
 	m, found := generation.Manifest(k.Target.Name)
 	if !found {
 		return fmt.Errorf("generation %d of the publisher %w %s: check the name, and what the publisher mirrors", generation.Number, errNotOffered, k.Target.Name)
 	}
-	k.offer = offer{Manifest: m, generation: generation.Number, ring: generation.Ring, epoch: generation.Epoch, began: generation.Began, published: generation.PublishedAt, count: generation.Count}
+	k.offer = offer{Manifest: m, generation: generation.Number, ring: generation.Ring, epoch: generation.Epoch, began: generation.Began, published: generation.PublishedAt, count: generation.Count, hadAt: hadAt}
 	if saved := &k.answer.Saved; !k.followed() || !k.isOfCount(generation) { // it followed something else
 		saved.EpochTaken = generation.Epoch
 		k.offer.isBehind = k.isBehind(generation)
@@ -170,40 +176,52 @@ func (k *bucketKind) look(ctx context.Context) error {
 	return nil
 }
 
-// noteOrder saves what the publisher wants destroyed. An old generation that the store gives
-// again orders nothing.
-func (k *bucketKind) noteOrder(g bucket.Generation) {
-	if !k.isOlder(g) || k.Force {
-		k.answer.Saved.Destruction = k.toldBy(g.Destruction[k.Target.Name])
-	}
+// isOlder is true for a generation before the one that was followed last. Nothing of it counts,
+// orders to destroy data included.
+func (k *bucketKind) isOlder(g bucket.Generation) bool { return k.isCounted(g) && k.compare(g) < 0 }
+
+// isCounted is true for a generation that has an order with the one that was followed last. Those
+// of different rings have none, nor have those that a host passes on from a bucket and from
+// elsewhere.
+func (k *bucketKind) isCounted(g bucket.Generation) bool {
+	return k.followed() && g.Ring == k.answer.Saved.Ring && k.isOfCount(g)
 }
 
-// isOlder is true for a generation before the one that was followed last. Those of different
-// rings have no order, nor have those that a host passes on from a bucket and from elsewhere.
-func (k *bucketKind) isOlder(g bucket.Generation) bool {
+func (k *bucketKind) compare(g bucket.Generation) int {
 	saved := k.answer.Saved
-	isCounted := g.Ring == saved.Ring && k.isOfCount(g)
-	return k.followed() && isCounted && cmp.Or(cmp.Compare(g.Began, saved.Began), cmp.Compare(g.Epoch, saved.Epoch), cmp.Compare(g.Number, saved.Generation)) < 0
+	return cmp.Or(cmp.Compare(g.Began, saved.Began), cmp.Compare(g.Epoch, saved.Epoch), cmp.Compare(g.Number, saved.Generation))
+}
+
+// hadAt is when what this host had from another source was published; zero if it had nothing, or
+// if this source has published since. A generation of before is old, whatever its number: it shows
+// nothing new and orders nothing.
+func (k *bucketKind) hadAt(g bucket.Generation) time.Time {
+	saved := k.answer.Saved
+	isSibling := func(url string) bool { return strings.HasPrefix(saved.Config, url+" ") }
+	switch {
+	case slices.ContainsFunc(k.cfg.Siblings, isSibling) && saved.FollowedAt.IsZero(): // a provider says no time
+		return saved.SyncedAt
+	case slices.ContainsFunc(k.cfg.Siblings, isSibling), k.isCounted(g) && k.compare(g) == 0:
+		return saved.FollowedAt
+	}
+	return time.Time{}
 }
 
 // isBehind is true for a generation of a source that shows something else than what another
 // source of this host had later. A newer release is never behind.
 func (k *bucketKind) isBehind(g bucket.Generation) bool {
-	saved := k.answer.Saved
-	isSibling := func(url string) bool { return strings.HasPrefix(saved.Config, url+" ") }
-	if !k.isServed() || k.offer.id() == k.Served.ID() || k.offer.Release.Newer(k.Served.Release) || !slices.ContainsFunc(k.cfg.Siblings, isSibling) {
+	if !k.isServed() || k.offer.id() == k.Served.ID() || k.offer.Release.Newer(k.Served.Release) {
 		return false
 	}
-	return g.PublishedAt.Before(latest(saved.FollowedAt, saved.SyncedAt))
+	return g.PublishedAt.Before(k.offer.hadAt)
 }
 
-// latest is when the last source had what is served: a bucket says when it was published, and a
-// provider was asked at the last sync.
-func latest(followed, synced time.Time) time.Time {
-	if followed.IsZero() {
-		return synced
+// later is the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
 	}
-	return followed
+	return a
 }
 
 // isOfCount is true for a generation whose number and epoch compare with those of the last one.
