@@ -15,7 +15,9 @@ import (
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/objectstore"
+	"syncd/internal/downstream/publisher/contents"
 	"syncd/internal/downstream/publisher/election"
+	"syncd/internal/downstream/publisher/texts"
 	"syncd/internal/manifest"
 	"syncd/internal/report"
 )
@@ -28,7 +30,7 @@ type kept struct {
 	objects     map[uint64]struct{} // and packs; beginnings of their digests: two that are equal keep garbage
 	unsigned    error               // why something stays that the present generation says was destroyed; nil for nothing
 
-	stands           generationID         // the present generation
+	stands           texts.ID             // the present generation
 	destroyed        map[uint64]time.Time // when a publisher destroyed an object or a pack; those in use stay
 	destroyedRecords map[string]time.Time // by name
 }
@@ -152,7 +154,7 @@ const maxRemoved = 500
 func (c *collection) removeAll(ctx context.Context, candidates []string) error {
 	for some := range slices.Chunk(candidates, maxRemoved) {
 		if len(c.destroyedRecords) > 0 {
-			if at, err := c.standing(ctx); err != nil || at.id() != c.kept.stands {
+			if at, err := c.store.Standing(ctx); err != nil || at.ID() != c.kept.stands {
 				return cmp.Or(err, errOtherGeneration)
 			}
 		}
@@ -166,7 +168,7 @@ func (c *collection) removeAll(ctx context.Context, candidates []string) error {
 func (c *collection) removeSome(ctx context.Context, candidates []string) error {
 	var objects, bytes, texts atomic.Int64
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(maxRequests)
+	group.SetLimit(contents.MaxRequests)
 	for _, candidate := range candidates {
 		group.Go(func() error {
 			size, removed, err := c.removeOld(groupCtx, candidate)
@@ -189,32 +191,32 @@ func (c *collection) removeSome(ctx context.Context, candidates []string) error 
 // inUse reads the generations that followers may still read: the present one, and each
 // that was present less than the grace period ago.
 func (c *collection) inUse(ctx context.Context) error {
-	at, err := c.readCurrent(ctx)
+	at, err := c.store.ReadCurrent(ctx, &c.cfg.Log)
 	if err != nil || at.Generation == 0 {
 		return err
 	}
-	if past := c.past.Load(); at.Generation < past.Generation && at.epoch() <= past.Epoch {
+	if past := c.past.Load(); at.Generation < past.Generation && at.NextEpoch() <= past.Epoch {
 		return fmt.Errorf("nothing is deleted: the bucket answers with generation %d, and had %d when this host last published", at.Generation, past.Generation)
 	}
-	c.number, c.kept.stands = at.Generation, at.id()
+	c.number, c.kept.stands = at.Generation, at.ID()
 	if err := c.keepShown(ctx, at); err != nil {
 		return fmt.Errorf("nothing is deleted: %w", err)
 	}
 	for number := at.Generation; number > 0; {
-		g, found, err := c.store.readGeneration(ctx, number, manifest.ObjectID{})
+		g, found, err := c.store.ReadGeneration(ctx, number, manifest.ObjectID{})
 		if errors.Is(err, objectstore.ErrNotThere) && number != at.Generation {
 			return nil // it was deleted before
 		}
 		if err == nil {
-			err = c.keep(ctx, at.generation, g)
+			err = c.keep(ctx, at.Present, g)
 		}
-		if errors.Is(err, errUnusable) {
+		if errors.Is(err, texts.ErrUnusable) {
 			return fmt.Errorf("nothing is deleted: %w: `syncd publish --verify --repair` mends it", err)
 		}
 		if err != nil {
 			return fmt.Errorf("nothing is deleted: %w", err)
 		}
-		if c.server.LeastAge(found.Written) >= c.cfg.Grace && number <= at.shown.Generation {
+		if c.server.LeastAge(found.Written) >= c.cfg.Grace && number <= at.Shown.Generation {
 			return nil // the one before was replaced longer ago than that
 		}
 		number = g.Previous
@@ -224,16 +226,16 @@ func (c *collection) inUse(ctx context.Context) error {
 
 // keepShown adds what followers mirror while another generation waits for signatures, also if
 // that one says that it was destroyed: it may never be signed.
-func (c *collection) keepShown(ctx context.Context, at state) error {
-	if !at.isWaiting() {
+func (c *collection) keepShown(ctx context.Context, at texts.State) error {
+	if !at.IsWaiting() {
 		return nil
 	}
-	shown, _, err := c.store.readGeneration(ctx, at.shown.Generation, at.shown.SHA256)
+	shown, _, err := c.store.ReadGeneration(ctx, at.Shown.Generation, at.Shown.SHA256)
 	if err == nil {
 		err = c.keep(ctx, shown, shown)
 	}
 	for _, m := range shown.Manifests {
-		if at.generation.IsDestroyed(m) {
+		if at.Present.IsDestroyed(m) {
 			c.unsigned = fmt.Errorf("%s of %s was destroyed, and stays in the bucket until enough keys have signed generation %d: followers mirror it in generation %d", m.Release, m.Name, at.Generation, shown.Number)
 		}
 	}
@@ -257,7 +259,7 @@ func (c *collection) keep(ctx context.Context, present, g bucket.Generation) err
 			}
 			continue
 		}
-		record, err := c.store.readRecord(ctx, m)
+		record, err := c.store.ReadRecord(ctx, m)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/publisher/texts"
 	"syncd/internal/manifest/destruction"
 	"syncd/internal/mirror"
 )
@@ -25,8 +26,8 @@ type next struct {
 // compose makes the next generation of what is served here. Where another publisher wrote
 // the present one, it may be ahead: this host replaces nothing newer, and drops nothing
 // that it is configured to mirror, too. A forced generation shows what is served here alone.
-func (p *Publisher) compose(served mirror.Generation, at state, force bool) (n next, err error) {
-	present, isAuthor := at.generation, force || p.identity.Wrote(at.SHA256)
+func (p *Publisher) compose(served mirror.Generation, at texts.State, force bool) (n next, err error) {
+	present, isAuthor := at.Present, force || p.identity.Wrote(at.SHA256)
 	isOwn := func(m bucket.Manifest) bool {
 		return isAuthor && m.Publisher == "" || force || m.Publisher == p.identity.Name()
 	}

@@ -7,6 +7,7 @@ import (
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/objectstore"
+	"syncd/internal/downstream/publisher/texts"
 	"syncd/internal/manifest"
 )
 
@@ -57,8 +58,8 @@ func (c *collection) noteDestroyed(ctx context.Context, present bucket.Generatio
 		}
 	}
 	c.destroyedRecords[m.Record()] = at
-	record, err := c.store.readRecord(ctx, m)
-	if errors.Is(err, errUnusable) || errors.Is(err, objectstore.ErrNotThere) {
+	record, err := c.store.ReadRecord(ctx, m)
+	if errors.Is(err, texts.ErrUnusable) || errors.Is(err, objectstore.ErrNotThere) {
 		return nil
 	}
 	for _, f := range record.Files {

@@ -12,7 +12,8 @@
 // its fence into current.json first, even if nothing else changes: the conditional
 // write of an earlier holder, stopped right before its request, then fails.
 //
-// Package objectstore speaks to the server. Each job has a budget of it: a publication, a
+// Package texts reads and writes the texts, contents brings objects, packs and patches, and
+// verification looks for them. Package objectstore speaks to the server. Each job has a budget of it: a publication, a
 // collection, a verification, a look, a round of the election. One publication runs and one
 // waits, however slow the server is; a collection runs beside them.
 //

@@ -19,6 +19,7 @@ import (
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/bucket/buckettest"
 	"syncd/internal/downstream/objectstore"
+	"syncd/internal/downstream/publisher/contents"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror/record"
 	"syncd/internal/report"
@@ -209,7 +210,7 @@ func TestAnEndlessListOfPartsIsLeft(t *testing.T) {
 		return true
 	})
 	_, _ = newPublisher(t, front.Endpoint, h, nil).Upload(t.Context(), Request{}) // the upload does not exist
-	if n := pages.Load(); n == 0 || n > maxRestarts {
+	if n := pages.Load(); n == 0 || n > contents.MaxRestarts {
 		t.Errorf("%d pages", n)
 	}
 }

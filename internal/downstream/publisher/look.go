@@ -3,10 +3,10 @@ package publisher
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/objectstore"
+	"syncd/internal/downstream/publisher/texts"
 )
 
 // Seen is what Look finds at a place.
@@ -22,14 +22,14 @@ type Seen struct {
 func Look(ctx context.Context, place objectstore.Place) (seen Seen, err error) {
 	ctx, end := objectstore.Within(ctx, "looking at the bucket", limitsOfLook)
 	defer end()
-	s, err := connect(place, func() error { return nil }, new(objectstore.Server))
+	s, err := texts.Connect(place, func() error { return nil }, new(objectstore.Server))
 	if err != nil {
 		return seen, err
 	}
-	if seen.Current, err = lookAt(ctx, s, bucket.CurrentName, bucket.ParseCurrent); err != nil {
+	if seen.Current, err = texts.LookAt(ctx, s, bucket.CurrentName, bucket.ParseCurrent); err != nil {
 		return seen, err
 	}
-	if seen.Lease, err = lookAt(ctx, s, bucket.LeaseName, bucket.ParseLease); err != nil {
+	if seen.Lease, err = texts.LookAt(ctx, s, bucket.LeaseName, bucket.ParseLease); err != nil {
 		return seen, err
 	}
 	if seen.HasConditions, err = s.KnowsConditions(ctx, bucket.ProbeName(rand.Text())); err != nil {
@@ -37,16 +37,4 @@ func Look(ctx context.Context, place objectstore.Place) (seen Seen, err error) {
 	}
 	seen.KeepsVersions = s.KeepsVersions(ctx)
 	return seen, s.Remove(ctx, bucket.ProbeName(rand.Text())) // there is none: this shows whether it may
-}
-
-// lookAt reads a text that may be missing.
-func lookAt[T any](ctx context.Context, s *storage, name string, parse func([]byte) (T, error)) (value T, err error) {
-	text, _, err := s.text(ctx, name)
-	if errors.Is(err, objectstore.ErrNotThere) {
-		return value, nil
-	}
-	if err != nil {
-		return value, err
-	}
-	return parse(text)
 }

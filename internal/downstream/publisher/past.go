@@ -3,6 +3,7 @@ package publisher
 import (
 	"time"
 
+	"syncd/internal/downstream/publisher/texts"
 	"syncd/internal/report"
 )
 
@@ -30,10 +31,10 @@ func (p Past) epochIn(began int64) int64 {
 
 // beganOf is when the bucket began that the next generation is of. A publisher that finds an
 // empty place, and knows nothing of it, begins one: followers may know the place from before.
-func (p *Publisher) beganOf(at state) int64 {
+func (p *Publisher) beganOf(at texts.State) int64 {
 	past := *p.past.Load()
-	if at.generation.Number == 0 && at.began() == 0 && past == (Past{}) {
+	if at.Present.Number == 0 && at.BeganAt() == 0 && past == (Past{}) {
 		return time.Now().Unix()
 	}
-	return max(at.began(), past.Began)
+	return max(at.BeganAt(), past.Began)
 }

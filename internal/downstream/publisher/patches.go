@@ -4,27 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"io"
-	"os"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/objectstore"
+	"syncd/internal/downstream/publisher/contents"
 	"syncd/internal/downstream/publisher/election"
-	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 )
-
-// Patches are what followers may take in the place of whole contents. Its methods are safe for
-// concurrent use.
-type Patches interface {
-	List(mirror.Record) []bucket.Patch
-	Open(before, after manifest.ObjectID) (file *os.File, size int64, err error)
-}
 
 // patched is what this process brought of patches. Nobody needs them, so that they come after
 // the generation whose contents they make, and their failure fails no publication.
@@ -55,13 +44,13 @@ func (b *patched) bring(ctx context.Context, p *Publisher) {
 }
 
 func (b *patched) bringAll(ctx context.Context, p *Publisher) error {
-	at, err := p.readCurrent(ctx)
+	at, err := p.store.ReadCurrent(ctx, &p.cfg.Log)
 	if err != nil {
 		return err
 	}
 	lists := map[string]list{}
 	for _, r := range p.cfg.Mirror.Current().Records {
-		m, found := at.generation.Manifest(r.Manifest)
+		m, found := at.Present.Manifest(r.Manifest)
 		if !found || m.Record() != bucket.EntryOf(r).Record() {
 			continue
 		}
@@ -92,38 +81,9 @@ func (b *patched) bringList(ctx context.Context, p *Publisher, name string, r mi
 			return now, nil
 		}
 	}
-	u := &uploads{Publisher: p, bodies: make(chan struct{}, maxBodies)}
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(maxPacking)
-	for _, patch := range patches.Patches {
-		group.Go(func() error { return u.bringPatch(groupCtx, patch) })
-		if groupCtx.Err() != nil {
-			break
-		}
-	}
-	if err := group.Wait(); err != nil {
+	if err := contents.New(p.contents()).BringPatches(ctx, patches.Patches); err != nil {
 		return now, err
 	}
 	_, err := p.store.Put(ctx, name, text, objectstore.Anything)
 	return now, err
-}
-
-// bringPatch uploads a patch unless one of its size is there. Another publisher may have made
-// it: one that makes other bytes than it should costs a follower a download.
-func (u *uploads) bringPatch(ctx context.Context, patch bucket.Patch) error {
-	u.growFor(objectstore.BudgetOf(ctx), patch.Size)
-	found, err := u.store.Head(ctx, patch.Name())
-	if err == nil && found.Size == patch.Size || err != nil && !errors.Is(err, objectstore.ErrNotThere) {
-		return err
-	}
-	file, size, err := u.cfg.Patches.Open(patch.Old, patch.New)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, rate.Reader(ctx, io.NewSectionReader(file, 0, size), nil)); err != nil {
-		return err
-	}
-	return u.uploadFile(ctx, object{manifest.ObjectID(sum.Sum(nil)), size, patch.Name()}, file)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/publisher/texts"
 )
 
 // probe finds out once whether the server honours conditional writes (If-Match,
@@ -14,7 +15,7 @@ func (p *Publisher) probe(ctx context.Context) error {
 	if p.probed == nil {
 		store := p.store
 		if p.election != nil {
-			store = &storage{p.election.Store} // nobody has the lease yet
+			store = &texts.Storage{Store: p.election.Store} // nobody has the lease yet
 		}
 		knows, err := store.KnowsConditions(ctx, bucket.ProbeName(rand.Text()))
 		if err != nil {

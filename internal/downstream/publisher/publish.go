@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,11 +15,13 @@ import (
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/objectstore"
+	"syncd/internal/downstream/publisher/contents"
 	"syncd/internal/downstream/publisher/election"
 	"syncd/internal/downstream/publisher/identity"
+	"syncd/internal/downstream/publisher/texts"
 	"syncd/internal/downstream/publisher/turns"
+	"syncd/internal/downstream/publisher/verification"
 	"syncd/internal/downstream/trust"
-	"syncd/internal/manifest"
 	"syncd/internal/manifest/destruction"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
@@ -33,7 +34,7 @@ type Config struct {
 	Lease time.Duration // 0 without election
 
 	Mirror     Mirror
-	Objects    Objects
+	Objects    contents.Source
 	Configured func(manifest string) bool
 	Order      func(manifest string) destruction.Order // that followers get; nil for none
 	Observer   Observer
@@ -49,19 +50,14 @@ type Config struct {
 	Recheck time.Duration // how long the bucket is trusted to be as it was left
 	Past    Past          // of the place, by earlier processes
 
-	Signer  *trust.Signer // nil signs nothing
-	Patches Patches       // nil for none
+	Signer  *trust.Signer    // nil signs nothing
+	Patches contents.Patches // nil for none
 }
 
 // Mirror is what is published. Its methods are safe for concurrent use.
 type Mirror interface {
 	Dir() string
 	Current() mirror.Generation
-}
-
-// Objects are the contents of what is published. Safe for concurrent use.
-type Objects interface {
-	Open(id manifest.ObjectID) (*os.File, error)
 }
 
 // Observer counts what happens. Its methods are safe for concurrent use.
@@ -77,7 +73,7 @@ type Observer interface {
 type Publisher struct {
 	cfg      Config
 	identity *identity.Identity
-	store    *storage
+	store    *texts.Storage
 	election *election.Election // nil without
 	server   objectstore.Server
 
@@ -95,7 +91,7 @@ type Publisher struct {
 	// Of the publication that runs.
 	wish      string        // the result: published, or found there
 	confirmed time.Time     // when
-	stands    generationID  // the generation that it found or left there
+	stands    texts.ID      // the generation that it found or left there
 	statement string        // about that, "" without signatures
 	last      report.Upload // the outcome of that
 
@@ -127,7 +123,7 @@ func New(cfg Config) (*Publisher, error) {
 		}
 		mayWrite = p.election.MayUpload
 	}
-	p.store, err = connect(cfg.Place, mayWrite, &p.server)
+	p.store, err = texts.Connect(cfg.Place, mayWrite, &p.server)
 	return p, err
 }
 
@@ -162,7 +158,7 @@ func (p *Publisher) uploadGained() {
 
 // leastFence is the fence of what is in the bucket.
 func (p *Publisher) leastFence(ctx context.Context) (int64, error) {
-	at, err := p.readCurrent(ctx)
+	at, err := p.store.ReadCurrent(ctx, &p.cfg.Log)
 	return at.Fence, err
 }
 
@@ -173,7 +169,7 @@ type Request struct {
 	Check   bool // look at the bucket, even if it needs nothing
 	Force   bool // replace what another publisher has newer, in a new epoch
 
-	mend *verification // found what is to be uploaded again
+	mend *verification.Verification // found what is to be uploaded again
 }
 
 // And is a request for both.
@@ -258,7 +254,8 @@ func (p *Publisher) upload(ctx context.Context, req Request) (done report.Upload
 		}
 	}
 	if req.mend != nil {
-		if err := req.mend.repair(ctx); err != nil {
+		p.seen = sighting{}
+		if err := req.mend.Repair(ctx); err != nil {
 			return done, err
 		}
 	}
@@ -280,20 +277,8 @@ const lookPatience = 15 * time.Second
 func (p *Publisher) isReplaced(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
-	at, err := p.standing(ctx)
-	return errors.Is(err, objectstore.ErrNotThere) || err == nil && (at.id() != p.stands || p.cfg.Signer != nil && at.Statement != p.statement)
-}
-
-// standing is what current.json names; nothing if it is damaged.
-func (p *Publisher) standing(ctx context.Context) (at state, err error) {
-	text, _, err := p.store.text(ctx, bucket.CurrentName)
-	if err != nil {
-		return at, err
-	}
-	if current, err := bucket.ParseCurrent(text); err == nil {
-		at = readState(current, "")
-	}
-	return at, nil
+	at, err := p.store.Standing(ctx)
+	return errors.Is(err, objectstore.ErrNotThere) || err == nil && (at.ID() != p.stands || p.cfg.Signer != nil && at.Statement != p.statement)
 }
 
 // isConfirmed is true when the bucket was seen not long ago to show what is served.
@@ -319,22 +304,22 @@ func (p *Publisher) begin(ctx context.Context, req Request) error {
 // round publishes once. objectstore.ErrChanged says that another publisher was faster.
 func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, error) {
 	served := p.cfg.Mirror.Current()
-	at, err := p.readCurrent(ctx)
+	at, err := p.store.ReadCurrent(ctx, &p.cfg.Log)
 	if err != nil {
 		return report.Upload{}, err
 	}
 	if err := p.checkFence(ctx, at); err != nil {
 		return report.Upload{}, err
 	}
-	if err := p.followTrust(ctx, at.shown.Trust); err != nil {
+	if err := p.followTrust(ctx, at.Shown.Trust); err != nil {
 		return report.Upload{}, err
 	}
 	if req.mend != nil {
-		req.mend.rename(&at.generation)
+		req.mend.Rename(&at.Present)
 	}
 	p.distrust(&at)
 	p.statement = at.Statement
-	done := report.Upload{Result: report.UploadUnchanged, Generation: at.Generation, Epoch: at.epoch(), Began: at.began(), Publisher: at.generation.Publisher, PublishedAt: at.generation.PublishedAt}
+	done := report.Upload{Result: report.UploadUnchanged, Generation: at.Generation, Epoch: at.NextEpoch(), Began: at.BeganAt(), Publisher: at.Present.Publisher, PublishedAt: at.Present.PublishedAt}
 	next, err := p.compose(served, at, req.Force)
 	if err != nil {
 		return report.Upload{}, err
@@ -344,32 +329,32 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 		return done, nil
 	}
 	done.Kept = next.kept
-	if (at.Generation == 0 || at.isCut) && len(next.manifests) == 0 {
+	if (at.Generation == 0 || at.IsCut) && len(next.manifests) == 0 {
 		return done, nil
 	}
 	done.Superseded = len(next.kept) > 0 && !p.identity.Wrote(at.SHA256)
 	if !req.Force && p.waits(at, next) {
-		return p.confirm(served, at.id(), done), nil
+		return p.confirm(served, at.ID(), done), nil
 	}
 	if err := p.checkRecords(ctx, at, &next); err != nil {
 		return done, err
 	}
-	if !req.Force && at.shows(next) {
-		isTrustDue := p.cfg.Signer != nil && p.trustText() != at.shown.Trust
-		if at.Generation != 0 && (at.Fence != p.fenceFor(at) || p.cfg.isDue(at.Statement, at.id()) || isTrustDue) && !req.DryRun {
-			err = p.writeCurrent(ctx, at, at.id(), bucket.Generation{Epoch: at.epoch(), Began: at.began()})
+	if !req.Force && next.isShown(at) {
+		isTrustDue := p.cfg.Signer != nil && p.trustText() != at.Shown.Trust
+		if at.Generation != 0 && (at.Fence != p.fenceFor(at) || p.cfg.isDue(at.Statement, at.ID()) || isTrustDue) && !req.DryRun {
+			err = p.writeCurrent(ctx, at, at.ID(), bucket.Generation{Epoch: at.NextEpoch(), Began: at.BeganAt()})
 		}
 		if err == nil && !req.DryRun {
-			done = p.confirm(served, at.id(), done)
+			done = p.confirm(served, at.ID(), done)
 		}
 		return done, err
 	}
 	done.Result, done.Superseded = report.Uploaded, false
 	since, isSeen := time.Now(), false
 	if !req.DryRun { // which has no turn
-		since, isSeen = p.seen.since(at.id(), p.cfg.Recheck)
+		since, isSeen = p.seen.since(at.ID(), p.cfg.Recheck)
 	}
-	if done.Objects, done.Bytes, err = p.uploadMissing(ctx, &next, at, isSeen, req.DryRun); err != nil || req.DryRun {
+	if done.Objects, done.Bytes, err = p.bring(ctx, next, at, isSeen, req.DryRun); err != nil || req.DryRun {
 		return done, err
 	}
 	g, written, err := p.writeGeneration(ctx, at, next, req.Force)
@@ -378,7 +363,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	}
 	p.seen = sighting{written, since}
 	if req.mend != nil {
-		req.mend.published()
+		req.mend.Published()
 	}
 	done.Generation, done.Epoch, done.Began, done.Publisher, done.PublishedAt = g.Number, g.Epoch, g.Began, g.Publisher, g.PublishedAt
 	done = p.confirm(served, written, done)
@@ -386,23 +371,54 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	return done, nil
 }
 
+// bring brings into the bucket what the next generation needs of this host. It returns how many
+// objects were not there, and their bytes.
+func (p *Publisher) bring(ctx context.Context, n next, at texts.State, isSeen, dryRun bool) (int, int64, error) {
+	u := contents.New(p.contents())
+	u.DryRun, u.IsSeen, u.IsWary = dryRun, isSeen, destroysNow(at.Present)
+	return u.Bring(ctx, n.own, n.manifests, at.Present)
+}
+
+func (p *Publisher) contents() contents.Config {
+	return contents.Config{
+		Store: p.store, Server: &p.server, Objects: p.cfg.Objects, Patches: p.cfg.Patches,
+		Grace: p.cfg.Grace, Rate: p.cfg.Place.Rate, Uploaded: p.cfg.Observer.Uploaded,
+	}
+}
+
+// sighting is a generation of which this publisher looked for everything in the bucket, and
+// had no error since.
+type sighting struct {
+	generation texts.ID
+	at         time.Time // of the first look
+}
+
+// since returns when the contents of a generation were looked for. It is false, and returns
+// the present time, if they have to be looked for again: the bucket may have lost some.
+func (s sighting) since(generation texts.ID, recheck time.Duration) (time.Time, bool) {
+	if s.generation == generation && time.Since(s.at) < recheck {
+		return s.at, true
+	}
+	return time.Now(), false
+}
+
 // isTaken is true if the operator of another publisher took the place, which this one had.
 // With an election, the lease decides. A publisher whose signature is asked for besides that
 // of the other one gives it, if it would show the same: nobody else could end the wait.
-func (p *Publisher) isTaken(at state, n next) bool {
+func (p *Publisher) isTaken(at texts.State, n next) bool {
 	past := p.past.Load()
-	isOther := p.election == nil && past.Wrote && at.epoch() > past.epochIn(at.began()) && !p.identity.Wrote(at.SHA256)
+	isOther := p.election == nil && past.Wrote && at.NextEpoch() > past.epochIn(at.BeganAt()) && !p.identity.Wrote(at.SHA256)
 	signsToo := p.cfg.Signer != nil && p.cfg.Signer.Chain().Newest().Threshold > 1
-	return isOther && !(signsToo && at.shows(n))
+	return isOther && !(signsToo && n.isShown(at))
 }
 
-// shows is true when the generation in the bucket is the next one already.
-func (s state) shows(n next) bool {
-	return !s.isCut && bucket.SameManifests(n.manifests, s.generation.Manifests) && bucket.SameOrders(n.destruction, s.generation.Destruction)
+// isShown is true when the generation in the bucket is the next one already.
+func (n next) isShown(at texts.State) bool {
+	return !at.IsCut && bucket.SameManifests(n.manifests, at.Present.Manifests) && bucket.SameOrders(n.destruction, at.Present.Destruction)
 }
 
 // confirm remembers what the bucket shows.
-func (p *Publisher) confirm(served mirror.Generation, id generationID, done report.Upload) report.Upload {
+func (p *Publisher) confirm(served mirror.Generation, id texts.ID, done report.Upload) report.Upload {
 	if !done.Superseded {
 		done.Served = served.Number
 	}
@@ -417,10 +433,10 @@ func (p *Publisher) confirm(served mirror.Generation, id generationID, done repo
 
 // checkFence refuses to write where another publisher has a newer lease, or has one and
 // this host takes part in no election.
-func (p *Publisher) checkFence(ctx context.Context, at state) error {
+func (p *Publisher) checkFence(ctx context.Context, at texts.State) error {
 	if p.election != nil {
 		if at.Fence > p.election.Fence() && p.election.MayUpload() == nil {
-			if lease, err := lookAt(ctx, p.store, bucket.LeaseName, bucket.ParseLease); err == nil && lease.Fence > p.election.Fence() {
+			if lease, err := texts.LookAt(ctx, p.store, bucket.LeaseName, bucket.ParseLease); err == nil && lease.Fence > p.election.Fence() {
 				return election.ErrLost // another publisher's operator took it
 			}
 			return fmt.Errorf("%s has fence %d, the lease of this publisher %d: delete %s to begin a new election", bucket.CurrentName, at.Fence, p.election.Fence(), bucket.LeaseName)
@@ -430,7 +446,7 @@ func (p *Publisher) checkFence(ctx context.Context, at state) error {
 	if at.Fence == 0 {
 		return nil
 	}
-	text, _, err := p.store.text(ctx, bucket.LeaseName)
+	text, _, err := p.store.ReadText(ctx, bucket.LeaseName)
 	if errors.Is(err, objectstore.ErrNotThere) {
 		return nil
 	}
@@ -443,7 +459,7 @@ func (p *Publisher) checkFence(ctx context.Context, at state) error {
 	return nil
 }
 
-func (p *Publisher) fenceFor(at state) int64 {
+func (p *Publisher) fenceFor(at texts.State) int64 {
 	if p.election == nil {
 		return at.Fence
 	}

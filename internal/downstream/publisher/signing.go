@@ -1,8 +1,6 @@
 package publisher
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -13,6 +11,7 @@ import (
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/objectstore"
+	"syncd/internal/downstream/publisher/texts"
 	"syncd/internal/downstream/trust"
 	"syncd/internal/manifest/destruction"
 	"syncd/internal/mirror"
@@ -20,67 +19,52 @@ import (
 	"syncd/internal/report"
 )
 
-// readState is what a text of current.json leads this publisher to: where signatures are
-// collected, the generation that waits for them.
-func readState(c bucket.Current, etag string) state {
-	at := state{Current: c, shown: c, etag: etag}
-	if c.Next.Generation >= c.Generation {
-		at.Generation, at.SHA256, at.Statement = c.Next.Generation, c.Next.SHA256, c.Next.Statement
-	}
-	return at
-}
-
-// isWaiting is true while followers see another generation than the one that collects signatures.
-func (at state) isWaiting() bool {
-	return at.shown.Generation != 0 && (at.shown.Generation != at.Generation || at.shown.SHA256 != at.SHA256)
-}
-
 // distrust leaves of a generation that no trusted key signed only what this host wrote
 // itself: anybody who can write the bucket may have written the rest. The numbers beside a
 // generation are not signed either: those inside it count.
-func (p *Publisher) distrust(at *state) {
+func (p *Publisher) distrust(at *texts.State) {
 	s := p.cfg.Signer
 	if s == nil {
 		return
 	}
-	at.Epoch, at.Began = at.generation.Epoch, at.generation.Began
-	isOfHost := at.generation.Count == bucket.CountHost // somebody put it there
+	at.Epoch, at.Began = at.Present.Epoch, at.Present.Began
+	isOfHost := at.Present.Count == bucket.CountHost // somebody put it there
 	if !isOfHost && len(s.SignersOf(at.Statement, at.Generation, at.SHA256)) > 0 {
 		return
 	}
-	if at.generation.Number == 0 || !p.identity.Wrote(at.SHA256) {
-		at.generation, at.Epoch, at.Began, at.isCut = bucket.Generation{}, 0, 0, true
-		if past := p.past.Load().Generation; at.Generation > past+maxGap {
+	if at.Present.Number == 0 || !p.identity.Wrote(at.SHA256) {
+		at.Present, at.Epoch, at.Began, at.IsCut = bucket.Generation{}, 0, 0, true
+		if past := p.past.Load().Generation; at.Generation > past+texts.MaxGap {
 			at.Generation = past // such a number would end the counting
 		}
 		return
 	}
-	g, whole := &at.generation, at.generation
+	g, whole := &at.Present, at.Present
 	g.Manifests = slices.DeleteFunc(slices.Clone(g.Manifests), func(m bucket.Manifest) bool { return m.Publisher != "" })
 	g.Destruction = maps.Clone(g.Destruction)
 	maps.DeleteFunc(g.Destruction, func(_ string, o destruction.Order) bool { return o.Publisher != "" })
-	at.isCut = len(g.Manifests) < len(whole.Manifests) || len(g.Destruction) < len(whole.Destruction)
+	at.IsCut = len(g.Manifests) < len(whole.Manifests) || len(g.Destruction) < len(whole.Destruction)
 }
 
 // waits is true when a generation would rest on the word of fewer keys than followers ask
 // for. This host signs only what it has itself, or what enough keys have signed.
-func (p *Publisher) waits(at state, n next) bool {
+func (p *Publisher) waits(at texts.State, n next) bool {
 	if !p.isWeak(at) {
 		return false
 	}
 	past := p.past.Load()
-	return n.borrowed || past.Generation > 0 && at.Generation > past.Generation+maxGap || at.epoch() > past.epochIn(at.began())+maxGap ||
-		at.began() > time.Now().Add(trust.Skew).Unix()
+	return n.borrowed || past.Generation > 0 && at.Generation > past.Generation+texts.MaxGap || at.NextEpoch() > past.epochIn(at.BeganAt())+texts.MaxGap ||
+		at.BeganAt() > time.Now().Add(trust.Skew).Unix()
 }
 
 // isWeak is true for another publisher's generation that too few keys have signed.
-func (p *Publisher) isWeak(at state) bool {
+func (p *Publisher) isWeak(at texts.State) bool {
 	return p.cfg.Signer != nil && at.Generation > 0 && !p.identity.Wrote(at.SHA256) && p.cfg.Signer.Missing(at.Statement) > 0
 }
 
 // checkRecords looks into the records of another publisher that this host is about to sign:
 // a revision names its files by 48 bits alone.
-func (p *Publisher) checkRecords(ctx context.Context, at state, n *next) error {
+func (p *Publisher) checkRecords(ctx context.Context, at texts.State, n *next) error {
 	if !p.isWeak(at) {
 		return nil
 	}
@@ -93,9 +77,9 @@ func (p *Publisher) checkRecords(ctx context.Context, at state, n *next) error {
 			}
 			continue
 		}
-		theirs, err := p.store.readRecord(ctx, n.manifests[i])
+		theirs, err := p.store.ReadRecord(ctx, n.manifests[i])
 		switch {
-		case errors.Is(err, errUnusable) || err == nil && !sameFiles(theirs, own):
+		case errors.Is(err, texts.ErrUnusable) || err == nil && !sameFiles(theirs, own):
 			n.manifests[i] = mine
 		case err != nil:
 			return err
@@ -120,24 +104,24 @@ func (p *Publisher) IsDue() bool {
 
 // left is a generation and the statement about it, as a publication left them in the bucket.
 type left struct {
-	id        generationID
+	id        texts.ID
 	statement string
 }
 
 // isDue is true when the statement about a generation is to be renewed, or lacks the
 // signature of this host.
-func (c *Config) isDue(statement string, of generationID) bool {
+func (c *Config) isDue(statement string, of texts.ID) bool {
 	s := c.Signer
-	if s == nil || of.number == 0 {
+	if s == nil || of.Number == 0 {
 		return false
 	}
-	signed, err := s.Sign(statement, of.number, of.sum, time.Now())
+	signed, err := s.Sign(statement, of.Number, of.Sum, time.Now())
 	return err != nil || signed != statement
 }
 
 // sign puts a statement about a generation into current.json. A statement that lacks
 // signatures waits beside the one that followers believe.
-func (p *Publisher) sign(ctx context.Context, at state, current *bucket.Current) error {
+func (p *Publisher) sign(ctx context.Context, at texts.State, current *bucket.Current) error {
 	s := p.cfg.Signer
 	if s == nil {
 		return nil
@@ -148,14 +132,14 @@ func (p *Publisher) sign(ctx context.Context, at state, current *bucket.Current)
 		return err
 	}
 	trustText := p.trustText()
-	if trustText != at.shown.Trust {
+	if trustText != at.Shown.Trust {
 		if err := p.writeTrust(ctx); err != nil {
 			return err
 		}
 	}
-	if s.Missing(statement) > 0 && s.IsBelieved(at.shown.Statement, at.shown.Generation, at.shown.SHA256, now) {
+	if s.Missing(statement) > 0 && s.IsBelieved(at.Shown.Statement, at.Shown.Generation, at.Shown.SHA256, now) {
 		current.Next = bucket.Next{Generation: current.Generation, SHA256: current.SHA256, Statement: statement}
-		current.Generation, current.SHA256, current.Epoch, current.Began, statement = at.shown.Generation, at.shown.SHA256, at.shown.Epoch, at.shown.Began, at.shown.Statement
+		current.Generation, current.SHA256, current.Epoch, current.Began, statement = at.Shown.Generation, at.Shown.SHA256, at.Shown.Epoch, at.Shown.Began, at.Shown.Statement
 	}
 	current.Statement, current.Trust = statement, trustText
 	return nil
@@ -175,7 +159,7 @@ func (p *Publisher) followTrust(ctx context.Context, named bucket.TrustText) err
 		return nil
 	}
 	for chain.Newest().Version < named.Version {
-		text, _, err := p.store.text(ctx, bucket.TrustName(chain.Newest().Version+1))
+		text, _, err := p.store.ReadText(ctx, bucket.TrustName(chain.Newest().Version+1))
 		if err != nil && !errors.Is(err, objectstore.ErrNotThere) {
 			return err
 		}
@@ -216,55 +200,18 @@ func (p *Publisher) writeTrust(ctx context.Context) error {
 	return nil
 }
 
-// readTrust compares the versions of the trust text with this host's own. A follower with an
-// earlier version finds no way without one of them.
-func (v *verification) readTrust(ctx context.Context) error {
-	if v.cfg.Signer == nil {
-		return nil
-	}
-	for _, text := range v.cfg.Signer.Chain() {
-		name := bucket.TrustName(text.Version)
-		if text.Version > v.at.shown.Trust.Version {
-			return nil // followers are not told of it
-		}
-		there, _, err := v.store.text(ctx, name)
-		isMissing := errors.Is(err, objectstore.ErrNotThere)
-		if err != nil && !isMissing {
-			return err
-		}
-		if !bytes.Equal(there, text.Bytes()) {
-			v.find(&finding{name: name, trust: text.Bytes(), number: v.at.Generation, isMissing: isMissing, err: cmp.Or(err, errors.New("it is another text than in sign.trust_file"))})
-		}
-	}
-	return nil
-}
-
-// mendTrust writes a version of the trust text again. It does not replace that of another
-// first version, which other publishers may have.
-func (v *verification) mendTrust(ctx context.Context, f *finding) error {
-	there, _, err := v.store.text(ctx, f.name)
-	if err != nil && !errors.Is(err, objectstore.ErrNotThere) {
-		return err
-	}
-	if _, isDamaged := trust.ParseText(there); isDamaged == nil {
-		return errOtherText
-	}
-	_, err = v.store.Put(ctx, f.name, f.trust, objectstore.Anything)
-	return err
-}
-
 // signedBy says who signed a generation.
-func (c *Config) signedBy(statement string, of generationID) *report.Signed {
+func (c *Config) signedBy(statement string, of texts.ID) *report.Signed {
 	s := c.Signer
-	if s == nil || of.number == 0 {
+	if s == nil || of.Number == 0 {
 		return nil
 	}
 	signed := &report.Signed{Origin: s.Chain().Newest().Origin, By: []string{}, Missing: s.Chain().Newest().Threshold, Trust: s.Chain().Newest().Version}
 	known, err := trust.ParseStatement([]byte(statement))
-	if err != nil || (generationID{known.Generation, known.SHA256}) != of {
+	if err != nil || (texts.ID{Number: known.Generation, Sum: known.SHA256}) != of {
 		return signed
 	}
-	for _, k := range s.SignersOf(statement, of.number, of.sum) {
+	for _, k := range s.SignersOf(statement, of.Number, of.Sum) {
 		signed.By = append(signed.By, k.Name())
 	}
 	signed.Missing, signed.Expires = s.Missing(statement), known.Expires

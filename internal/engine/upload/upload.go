@@ -17,6 +17,7 @@ import (
 	"syncd/internal/config/place"
 	"syncd/internal/downstream/objectstore"
 	"syncd/internal/downstream/publisher"
+	"syncd/internal/downstream/publisher/contents"
 	"syncd/internal/downstream/trust"
 	"syncd/internal/host/rate"
 	"syncd/internal/manifest/destruction"
@@ -44,7 +45,7 @@ type Config struct {
 	Config func() *config.Config                   // in force
 	Order  func(manifest string) destruction.Order // that followers get
 
-	Patches publisher.Patches
+	Patches contents.Patches
 }
 
 // Uploader publishes to the places of the configuration in force, side by side: a slow or broken

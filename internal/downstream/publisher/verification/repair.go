@@ -1,4 +1,4 @@
-package publisher
+package verification
 
 import (
 	"context"
@@ -10,20 +10,20 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"syncd/internal/downstream/bucket"
+	"syncd/internal/downstream/publisher/contents"
 	"syncd/internal/downstream/publisher/election"
 	"syncd/internal/manifest"
 	"syncd/internal/mirror"
 )
 
-// repair uploads again what was found to be missing or damaged, in the turn of a publication.
+// Repair uploads again what was found to be missing or damaged, in the turn of a publication.
 // That one then mends what needs another generation. A kill costs what was under way: what is
 // left is found again.
-func (v *verification) repair(ctx context.Context) error {
-	v.seen = sighting{}
-	u := &uploads{Publisher: v.Publisher, bodies: make(chan struct{}, maxBodies)}
+func (v *Verification) Repair(ctx context.Context) error {
+	u := contents.New(v.Config.Config)
 	var failures atomic.Int64
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(maxRequests)
+	group.SetLimit(contents.MaxRequests)
 	for _, f := range v.found {
 		group.Go(func() error {
 			f.unmended = v.mend(groupCtx, u, f)
@@ -48,10 +48,10 @@ func (v *verification) repair(ctx context.Context) error {
 const maxFailures = 3
 
 // mend repairs one finding.
-func (v *verification) mend(ctx context.Context, u *uploads, f *finding) error {
+func (v *Verification) mend(ctx context.Context, u *contents.Uploads, f *finding) error {
 	switch {
 	case f.object != nil:
-		err := u.upload(ctx, *f.object)
+		err := u.Send(ctx, *f.object)
 		if errors.Is(err, fs.ErrNotExist) {
 			return errNotHere
 		}
@@ -64,7 +64,7 @@ func (v *verification) mend(ctx context.Context, u *uploads, f *finding) error {
 		return v.mendRecord(ctx, f)
 	case f.trust != nil:
 		return v.mendTrust(ctx, f)
-	case f.number == v.at.shown.Generation && v.at.isWaiting():
+	case f.number == v.at.Shown.Generation && v.at.IsWaiting():
 		return errUnsigned
 	case f.name != bucket.CurrentName && f.number != v.at.Generation:
 		return errOutdated
@@ -85,7 +85,7 @@ func isKnown(err error) bool {
 	return slices.ContainsFunc([]error{errNotHere, errNeedsGeneration, errUnsigned, errOutdated, errOtherText}, func(known error) bool { return errors.Is(err, known) })
 }
 
-func (v *verification) mendRecord(ctx context.Context, f *finding) error {
+func (v *Verification) mendRecord(ctx context.Context, f *finding) error {
 	own, found := v.ownRecord(*f.manifest)
 	if !found {
 		return errNotHere
@@ -95,7 +95,7 @@ func (v *verification) mendRecord(ctx context.Context, f *finding) error {
 	case err != nil:
 		return err
 	case f.manifest.RecordSHA256.IsZero(), f.manifest.RecordSHA256 == text.Sum:
-		return v.store.writeRecord(ctx, text)
+		return v.Store.WriteRecord(ctx, text)
 	case f.number != v.at.Generation:
 		return errOtherText
 	}
@@ -103,17 +103,17 @@ func (v *verification) mendRecord(ctx context.Context, f *finding) error {
 }
 
 // ownRecord is this host's record of a revision that the bucket has.
-func (v *verification) ownRecord(m bucket.Manifest) (mirror.Record, bool) {
-	if r := v.cfg.Mirror.Current().Records[m.Name]; bucket.EntryOf(r).Record() == m.Record() {
+func (v *Verification) ownRecord(m bucket.Manifest) (mirror.Record, bool) {
+	if r := v.Mirror.Current().Records[m.Name]; bucket.EntryOf(r).Record() == m.Record() {
 		return r, true
 	}
-	r, err := v.cfg.Revision(m.Name, string(m.Release)+"-"+m.Revision)
+	r, err := v.Revision(m.Name, string(m.Release)+"-"+m.Revision)
 	return r, err == nil && bucket.EntryOf(r).Record() == m.Record()
 }
 
-// rename makes the publication name this host's records where those in the bucket cannot be
+// Rename makes the publication name this host's records where those in the bucket cannot be
 // repaired.
-func (v *verification) rename(g *bucket.Generation) {
+func (v *Verification) Rename(g *bucket.Generation) {
 	g.Manifests = slices.Clone(g.Manifests)
 	for i := range g.Manifests {
 		if f := v.records[g.Manifests[i].Record()]; f != nil && errors.Is(f.unmended, errNeedsGeneration) {
@@ -122,8 +122,8 @@ func (v *verification) rename(g *bucket.Generation) {
 	}
 }
 
-// published notes that a generation was published after the repair.
-func (v *verification) published() {
+// Published notes that a generation was published after the repair.
+func (v *Verification) Published() {
 	for _, f := range v.found {
 		if errors.Is(f.unmended, errNeedsGeneration) {
 			f.unmended, f.repaired = nil, true

@@ -1,4 +1,4 @@
-package publisher
+package contents
 
 import (
 	"context"
@@ -18,51 +18,51 @@ const (
 	leastPart   = 16 << 20
 	maxParts    = 10_000
 	partsAtOnce = 4
-	maxRestarts = 3
+	MaxRestarts = 3
 )
 
-// partSize depends on the object alone, so that another process can go on.
-func partSize(size int64) int64 {
+// PartSize depends on the object alone, so that another process can go on.
+func PartSize(size int64) int64 {
 	return max(leastPart, (size/maxParts+1<<20)&^(1<<20-1))
 }
 
 // inParts uploads an object in parts. It continues an earlier attempt.
-func (u *uploads) inParts(ctx context.Context, o object, file *os.File) error {
-	sums, err := hashParts(ctx, file, o, partSize(o.size))
+func (u *Uploads) inParts(ctx context.Context, o Object, file *os.File) error {
+	sums, err := HashParts(ctx, file, o, PartSize(o.Size))
 	if err != nil {
 		return err
 	}
-	for range maxRestarts {
+	for range MaxRestarts {
 		err = u.attemptParts(ctx, o, file, sums)
 		if !errors.Is(err, objectstore.ErrNoUpload) {
 			return err
 		}
 		// Another publisher may have completed it.
-		if found, headErr := u.store.Head(ctx, o.name); headErr == nil && found.Size == o.size {
+		if found, headErr := u.Store.Head(ctx, o.Name); headErr == nil && found.Size == o.Size {
 			return nil
 		}
 	}
 	return err
 }
 
-func (u *uploads) attemptParts(ctx context.Context, o object, file *os.File, sums [][sha256.Size]byte) error {
-	up, done, err := u.store.Resume(ctx, o.name, len(sums))
+func (u *Uploads) attemptParts(ctx context.Context, o Object, file *os.File, sums [][sha256.Size]byte) error {
+	up, done, err := u.Store.Resume(ctx, o.Name, len(sums))
 	if err != nil {
 		return err
 	}
-	size := partSize(o.size)
+	size := PartSize(o.Size)
 	parts := make([]objectstore.Part, len(sums))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(partsAtOnce)
 	for i, sum := range sums {
 		from := int64(i) * size
-		length := min(size, o.size-from)
+		length := min(size, o.Size-from)
 		group.Go(func() error {
 			if part, found := done[i+1]; found && part.Is(length, sum, io.NewSectionReader(file, from, length)) {
 				parts[i] = part
 				return nil
 			}
-			return u.send(groupCtx, length, func() (err error) {
+			return u.sendBody(groupCtx, length, func() (err error) {
 				parts[i], err = up.Put(groupCtx, i+1, length, sum, func() io.Reader { return section(file, from, length) })
 				return err
 			})
