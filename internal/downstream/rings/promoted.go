@@ -84,7 +84,8 @@ func (f *Fleet) advanceLocked(name string, published []Served) {
 }
 
 // grandfatherLocked lets rings that need proofs from now on begin with what hosts of theirs, or
-// of later rings, took before.
+// of later rings, took before. Where a host's ring has another name now, nobody knows which one
+// it is until the host polls: it may be the first.
 func (f *Fleet) grandfatherLocked() {
 	var news []string
 	for _, ring := range f.rings {
@@ -97,7 +98,8 @@ func (f *Fleet) grandfatherLocked() {
 			for name, r := range manifests {
 				t := target{name, r.Took}
 				at, found := f.rings.Place(r.Ring)
-				for i := 0; found && i <= at && r.Took.Revision != ""; i++ {
+				isRenamed := found && r.Ring != "" && f.rings[at].Name != r.Ring
+				for i := 0; found && !isRenamed && i <= at && r.Took.Revision != ""; i++ {
 					if ring := f.rings[i].Name; slices.Contains(news, ring) && f.begun[t].Rings[ring].IsZero() {
 						f.begin(t, ring, f.now().UTC())
 					}

@@ -193,3 +193,27 @@ func TestAfterHidesNothingThatARingHas(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Rings that get other names go on with nothing that only hosts of the first ring took, and not
+// with what was stopped.
+func TestRenamedRingsLetNothingGoOn(t *testing.T) {
+	named := func(r Ring, name string) Ring { r.Name = name; return r }
+	w := newestOnly(t)
+	w.poll("canary", 1, takes)
+	w.poll("canary", 1, serves)
+	renamed := []Ring{named(canary, "first"), named(proof, "second")}
+	w.Configure(renamed, w.most)
+	w.wants("within its delay, without a proof", w.poll("second", 1, takes))
+	for n := range 3 {
+		w.poll("first", n, serves)
+	}
+	w.time = start.Add(24 * time.Hour)
+	w.wants("proven by the hosts under the new name", w.poll("second", 1, takes), newest)
+
+	stopped := newWorld(t, canary, rest, last)
+	stopped.poll("canary", 1, refuses)
+	stopped.time = start.Add(48 * time.Hour)
+	stopped.Configure([]Ring{named(canary, "first"), named(rest, "second"), named(last, "third")}, stopped.most)
+	stopped.wants("the middle ring", stopped.poll("second", 1, takes), oldest)
+	stopped.wants("the last ring", stopped.poll("third", 1, takes), oldest)
+}

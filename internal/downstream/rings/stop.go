@@ -41,11 +41,12 @@ type rulings struct {
 	unsaved  func(key string) // notes that an entry is to be saved
 }
 
-// hides is true when a ring does not see what was stopped. The last ring never sees it, even
-// if the rings were renamed since.
+// hides is true when a ring does not see what was stopped. When the ring from which it was kept
+// has another name since, it may be any but the first.
 func (r *rulings) hides(s report.Stop, place int) bool {
-	from, _ := r.rings.Place(s.From)
-	return place >= from && place > 0
+	from, found := r.rings.Place(s.From)
+	isRenamed := found && r.rings[from].Name != s.From
+	return place > 0 && (place >= from || isRenamed)
 }
 
 // isHidden is true when a ring does not see a revision because it was stopped.
