@@ -7,13 +7,13 @@ import (
 	"os"
 	"slices"
 
-	"syncd/internal/clients/signature"
 	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/downstream/believer"
 	"syncd/internal/downstream/follower"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/engine/bundles"
+	"syncd/internal/engine/secrets"
 	"syncd/internal/engine/sources"
 	"syncd/internal/engine/upload"
 	"syncd/internal/fetcher"
@@ -22,7 +22,6 @@ import (
 	"syncd/internal/golive/probe"
 	"syncd/internal/golive/rows"
 	"syncd/internal/hooks"
-	"syncd/internal/host/command"
 	"syncd/internal/host/rate"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/layout"
@@ -41,7 +40,8 @@ type active struct {
 	others []*connection // of the other sources
 	list   *sources.List // nil for one source
 	syncer *syncer.Syncer
-	id     config.Secret
+	id     config.Secret // of the first source
+	hidden *secrets.Secrets
 	users  int // pieces of work
 
 	hooks     []hooks.Hook
@@ -77,14 +77,16 @@ func (e *Engine) configure(cfg *config.Config) error {
 	if next.source, next.id, err = e.connect(cfg, cfg.Source, nil); err != nil {
 		return cfg.Located("source", err)
 	}
+	ids := []config.Secret{next.id}
 	for i, other := range cfg.Others {
-		connected, _, err := e.connect(cfg, other, next.source.believes)
+		connected, id, err := e.connect(cfg, other, next.source.believes)
 		if err != nil {
 			next.close()
 			return cfg.Located(fmt.Sprintf("source[%d]", i+1), err)
 		}
-		next.others = append(next.others, connected)
+		next.others, ids = append(next.others, connected), append(ids, id)
 	}
+	next.hidden = secrets.Of(cfg, ids...)
 	signer, err := cfg.Signer()
 	var publishers []*upload.Publisher
 	if err == nil {
@@ -100,7 +102,7 @@ func (e *Engine) configure(cfg *config.Config) error {
 	e.audit.SetKeep(cfg.Audit.Keep)
 	e.bandwidth.Set(cfg.Transfers.Bandwidth)
 	e.Scrub.rate.Set(rate.Always(cfg.Scrub.Rate))
-	next.syncer = syncer.New(e.syncerConfig(cfg, next.source, next.id, next.hookRoots), &e.progress)
+	next.syncer = syncer.New(e.syncerConfig(cfg, next), &e.progress)
 	e.listSources(next)
 	if before := e.replace(next); before != nil {
 		e.series.drop(before.config)
@@ -193,9 +195,10 @@ func (f *Followers) keptFor(cfg *config.Config) *follower.Relay {
 	return &follower.Relay{Folder: f.relay.Folder, Wants: cfg.Has, Warn: f.relay.Warn}
 }
 
-func (e *Engine) syncerConfig(cfg *config.Config, from *connection, id config.Secret, roots *x509.CertPool) syncer.Config {
+func (e *Engine) syncerConfig(cfg *config.Config, a *active) syncer.Config {
+	from := a.source
 	return syncer.Config{
-		Config:   e.treeConfig(cfg, id, roots),
+		Config:   e.treeConfig(cfg, a),
 		Provider: from.provider, Bucket: from.bucket, Directory: e.directory, Shared: e.shared,
 		Fetcher: e.fetcherOf(cfg, cfg.Source, from), Siblings: siblings(cfg, cfg.Source),
 		Built: e.options.Built, PublishAfter: cfg.Transfers.PublishAfter,
@@ -204,15 +207,15 @@ func (e *Engine) syncerConfig(cfg *config.Config, from *connection, id config.Se
 	}
 }
 
-func (e *Engine) treeConfig(cfg *config.Config, id config.Secret, roots *x509.CertPool) golive.Config {
+func (e *Engine) treeConfig(cfg *config.Config, a *active) golive.Config {
 	return golive.Config{
 		Mirror: e.mirror, Staging: e.staging, Store: e.store, Outbox: e.Hooks.outbox, Probes: e.notes, Metrics: e.metrics,
 		Log: e.options.Log, Version: e.options.Version,
 		Lifespans: e.lifespans, Present: e.witness.Present, Audit: e.audit,
 		Source: transport.PublicURL(cfg.Source.URL), Sources: cfg.SourceURLs(), Algorithm: cfg.Source.Hash,
-		Targets: targetsOf(cfg, probe.Probe{Env: commandEnviron(cfg, id), Roots: roots, UserAgent: "syncd/" + e.options.Version}), Groups: groupsOf(cfg), Views: viewsOf(cfg), Exports: Exports(cfg),
+		Targets: targetsOf(cfg, probe.Probe{Env: a.hidden.Environ(), Roots: a.hookRoots, UserAgent: "syncd/" + e.options.Version}), Groups: groupsOf(cfg), Views: viewsOf(cfg), Exports: Exports(cfg),
 		Access: mirror.Access(cfg.Permissions), DropRemoved: cfg.DropRemoved, Followers: e.Followers.keeper(), Patches: e.Patches,
-		Redact:    transport.NewRedactor(id.Reveal()).String,
+		Redact:    a.hidden.Clean,
 		Transfers: cfg.Transfers.Files, Retain: cfg.Retain, RetainFor: cfg.RetainFor, Recheck: cfg.RecheckInterval,
 	}
 }
@@ -286,27 +289,6 @@ func groupsOf(cfg *config.Config) golive.Groups {
 		groups[i] = golive.Group(g)
 	}
 	return groups
-}
-
-// secretsOf are what no command of the operator may have: the Customer ID, and the
-// credentials of a bucket.
-func secretsOf(cfg *config.Config, id config.Secret) []string {
-	if cfg.UsesS3() {
-		return append(signature.Secrets(), id.Reveal())
-	}
-	return []string{id.Reveal()}
-}
-
-// commandEnviron is the environment of gates and hooks: that of this process without
-// secrets, in whatever spelling.
-func commandEnviron(cfg *config.Config, id config.Secret) []string {
-	var redactors []transport.Redactor
-	for _, secret := range secretsOf(cfg, id) {
-		redactors = append(redactors, transport.NewRedactor(secret))
-	}
-	return command.Environ(os.Environ(), func(variable string) bool {
-		return slices.ContainsFunc(redactors, func(r transport.Redactor) bool { return r.Contains(variable) })
-	})
 }
 
 // FilesOf returns the files of a configured entry with a product or single files; none for

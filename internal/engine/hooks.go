@@ -10,7 +10,6 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"syncd/internal/clients/certificate"
-	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/config/schedule"
 	"syncd/internal/hooks"
@@ -44,12 +43,9 @@ func (h *Hooks) open() {
 		Store: h.store, Metrics: h.metrics, Log: h.options.Log, Tracing: h.options.Tracing,
 		Sender: hooks.Sender{
 			UserAgent: "syncd/" + h.options.Version,
-			Environ: func() []string {
-				a := h.active.Load()
-				return commandEnviron(a.config, a.id)
-			},
-			Clean: h.cleanError,
-			Roots: func() *x509.CertPool { return h.active.Load().hookRoots },
+			Environ:   func() []string { return h.active.Load().hidden.Environ() },
+			Clean:     h.cleanError,
+			Roots:     func() *x509.CertPool { return h.active.Load().hookRoots },
 		},
 	})
 	h.outbox = outbox.New(outbox.Config{Store: h.store, DataDir: h.mirror.Dir(), Watcher: h.runner, Undone: h.undone})
@@ -112,7 +108,7 @@ func (h *Hooks) start(a *active) {
 
 // cleanError makes one line of an error, which may quote a command.
 func (h *Hooks) cleanError(text string) string {
-	text = report.OneLine(transport.NewRedactor(h.active.Load().id.Reveal()).String(text))
+	text = report.OneLine(h.active.Load().hidden.Clean(text))
 	if runes := []rune(text); len(runes) > maxHookError {
 		return string(runes[:maxHookError])
 	}
