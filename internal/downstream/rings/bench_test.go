@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"testing"
 	"time"
-
-	"github.com/rs/zerolog"
 )
 
 // large is a fleet of 10,000 hosts with 5 manifests each.
@@ -15,8 +13,9 @@ func large(tb testing.TB) (f *Fleet, askers []Asker) {
 	for m := range 5 {
 		s[fmt.Sprint("m", m)] = []Served{release("2026.09", start), release("2026.10", start), release("2026.11", start)}
 	}
-	f = empty(s, 10_000)
-	f.log, f.now = zerolog.Nop(), func() time.Time { return start.Add(25 * time.Hour) }
+	f, err := Read(s, nil, nil, 10_000)
+	must(tb, err)
+	f.now = func() time.Time { return start.Add(25 * time.Hour) }
 	f.Configure([]Ring{canary, rest}, 10_000)
 	for n := range 10_000 {
 		a := f.Asker("hosts", "rest", http.Header{HeaderState: {fmt.Sprintf("host=h%d; id=1; release=2026.11", n)}})

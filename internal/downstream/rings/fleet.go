@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -48,15 +47,10 @@ type Saver interface {
 // Fleet is what is known of the followers. Safe for concurrent use.
 type Fleet struct {
 	catalog Catalog
-	saver   Saver
 	now     func() time.Time
 
-	saving sync.Mutex // held while entries are saved, so that they are saved in order
-
-	mu sync.RWMutex // guards what follows
-	reports
-	rulings
-	withheld map[string]Withheld
+	memory
+	withheld map[string]Withheld // guarded by mu of the memory
 }
 
 // Withheld is what the upstream of this host shows it of a manifest no more, such as a release
@@ -87,26 +81,35 @@ func (f *Fleet) Withholds() bool {
 // New returns a Fleet with what was saved before, with at most maxHosts hosts of an ID. It
 // uses what it can of that.
 func New(catalog Catalog, saver Saver, maxHosts int, log zerolog.Logger) (*Fleet, error) {
-	f := empty(catalog, maxHosts)
-	f.saver, f.log = saver, log
-	return f, f.read(saver)
+	f := newFleet(catalog, maxHosts, log)
+	f.saver = saver
+	return f, f.open(saver)
 }
 
 // Read returns a Fleet of what was saved, by rings, that saves nothing; saved is nil for
 // nothing.
 func Read(catalog Catalog, saved Reader, configured []Ring, maxHosts int) (*Fleet, error) {
-	f := empty(catalog, maxHosts)
+	f := newFleet(catalog, maxHosts, zerolog.Nop())
 	f.rings = configured
 	if saved == nil {
 		return f, nil
 	}
-	return f, f.read(saved)
+	return f, f.open(saved)
 }
 
-func empty(catalog Catalog, maxHosts int) *Fleet {
-	f := &Fleet{catalog: catalog, now: time.Now, reports: newReports(maxHosts)}
+func newFleet(catalog Catalog, maxHosts int, log zerolog.Logger) *Fleet {
+	f := &Fleet{catalog: catalog, now: time.Now, memory: memory{reports: newReports(maxHosts)}}
+	f.log = log
 	f.rulings = newRulings(func(key string) { f.changed[key] = true })
 	return f
+}
+
+func (f *Fleet) open(saved Reader) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.readLocked(saved)
+	f.expire(f.now())
+	return err
 }
 
 // Configure puts rings and the most hosts of an ID in force, and judges by them what hosts
@@ -246,9 +249,10 @@ func newestFirst(revisions []Served) []Served {
 	return sorted
 }
 
-func (f *Fleet) isServedLocked(release manifest.Release) bool {
-	for _, name := range f.catalog.Manifests() {
-		if _, published := f.catalog.Served(name); slices.ContainsFunc(published, func(p Served) bool { return p.Release == release }) {
+// hasRelease is true if some manifest has a release.
+func hasRelease(c Catalog, release manifest.Release) bool {
+	for _, name := range c.Manifests() {
+		if _, published := c.Served(name); slices.ContainsFunc(published, func(p Served) bool { return p.Release == release }) {
 			return true
 		}
 	}

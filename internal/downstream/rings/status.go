@@ -239,7 +239,7 @@ func (f *Fleet) Counts() map[Count]int {
 }
 
 func (f *Fleet) countLocked(newest newestReleases, req request.Fleet) map[Count]int {
-	served, counts := f.served(), map[Count]int{}
+	served, counts := releasesOf(f.catalog), map[Count]int{}
 	for _, of := range f.accounts {
 		for _, manifests := range of.hosts {
 			if c := newest.condition(manifests); fits(req, c, manifests) {
@@ -276,11 +276,11 @@ func releaseLabel(release manifest.Release, served map[manifest.Release]bool) st
 	return string(release)
 }
 
-// served has every release that some manifest has here.
-func (f *Fleet) served() map[manifest.Release]bool {
+// releasesOf has every release that some manifest has here.
+func releasesOf(c Catalog) map[manifest.Release]bool {
 	served := map[manifest.Release]bool{}
-	for _, name := range f.catalog.Manifests() {
-		_, published := f.catalog.Served(name)
+	for _, name := range c.Manifests() {
+		_, published := c.Served(name)
 		for _, p := range published {
 			served[p.Release] = true
 		}

@@ -186,7 +186,7 @@ func (f *Fleet) Approve(release manifest.Release) (ended []report.Stop, err erro
 			ended = append(ended, s)
 		}
 	}
-	if len(ended) == 0 && !f.isServedLocked(release) {
+	if len(ended) == 0 && !hasRelease(f.catalog, release) {
 		f.mu.Unlock()
 		return nil, &NotServedError{release}
 	}
