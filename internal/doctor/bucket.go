@@ -251,11 +251,13 @@ func (s *storage) judgeUploads(ctx context.Context) []Finding {
 	}
 	var found []Finding
 	for _, t := range status.Upload.All() {
-		switch t.State {
-		case report.StateDamaged:
+		switch {
+		case t.State == report.StateDamaged:
 			found = append(found, failure("run `syncd publish --verify --repair`; look for a lifecycle rule, or a program that deletes in the bucket", "%s", t.Explanation))
-		case report.StateSuperseded:
+		case t.State == report.StateSuperseded:
 			found = append(found, hint("let that host publish, or run `syncd publish --force` here", "%s", t.Explanation))
+		case t.Replaced != "" && t.Election == nil && t.Signed == nil:
+			found = append(found, hint("let one of both publish there, or set election on both", "publish.s3: %s publishes to %s, too, and each replaces what the other one wrote", t.Replaced, t.Place))
 		}
 	}
 	return found

@@ -31,6 +31,7 @@ type Upload struct {
 	PublishedAt time.Time `json:"published_at,omitzero"`
 	Epoch       int64     `json:"epoch,omitempty"`
 	Superseded  bool      `json:"superseded,omitempty"` // it is another publisher's, and not what is served here
+	Replaced    string    `json:"replaced,omitempty"`   // the publisher whose generation stood there before; "" for this host
 
 	Verification *UploadCheck `json:"verification,omitempty"` // nil if none was asked for
 

@@ -23,7 +23,8 @@ type UploadStatus struct {
 	Publisher    string     `json:"publisher"`     // that wrote the generation; "" while it is unknown
 	GenerationAt *time.Time `json:"generation_at"` // when
 	Epoch        int64      `json:"epoch"`
-	Kept         []string   `json:"kept"` // manifests that are newer there
+	Kept         []string   `json:"kept"`               // manifests that are newer there
+	Replaced     string     `json:"replaced,omitempty"` // the publisher whose generation this host replaced last; "" for its own
 
 	Verification *UploadCheckStatus `json:"verification"` // null before the first
 
@@ -126,6 +127,9 @@ func (p UploadStatus) sentence(now time.Time) string {
 		}
 		if p.PublishedAt != nil {
 			text += ", this host published last at " + at(p.PublishedAt)
+			if p.Replaced != "" {
+				text += ", in the place of a generation of " + p.Replaced
+			}
 		}
 	case p.Generation > 0:
 		text = fmt.Sprintf("what is served is not yet in %s, followers see its generation %d", p.Place, p.Generation)

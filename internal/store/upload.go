@@ -29,6 +29,7 @@ type Upload struct {
 	Publisher  string    `json:"publisher,omitempty"` // that wrote it
 	WrittenAt  time.Time `json:"written_at,omitzero"`
 	Superseded bool      `json:"superseded,omitempty"` // it is another publisher's, and not what is served here
+	Replaced   string    `json:"replaced,omitempty"`   // the publisher whose generation this host replaced last
 	Kept       string    `json:"kept,omitempty"`       // manifests that are newer there, with commas
 
 	Verified UploadCheck `json:"verified,omitzero"`

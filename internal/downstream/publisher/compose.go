@@ -19,6 +19,7 @@ type next struct {
 	own       []mirror.Record // of manifests that come from this host
 	kept      []string        // manifests that another publisher has newer
 	borrowed  bool            // something is there on another publisher's word
+	replaces  string          // the publisher whose generation stands there; "" for this host and none
 
 	destruction map[string]destruction.Order
 }
@@ -30,6 +31,9 @@ func (p *Publisher) compose(served mirror.Generation, at texts.State, force bool
 	present, isAuthor := at.Present, force || p.identity.Wrote(at.SHA256)
 	isOwn := func(m bucket.Manifest) bool {
 		return isAuthor && m.Publisher == "" || force || m.Publisher == p.identity.Name()
+	}
+	if !p.identity.Wrote(at.SHA256) && present.Publisher != p.identity.Name() {
+		n.replaces = present.Publisher
 	}
 	keep := func(m bucket.Manifest) {
 		m.Publisher = cmp.Or(m.Publisher, present.Publisher)

@@ -65,6 +65,33 @@ func TestAnOperatorTakesABucketBack(t *testing.T) {
 	}
 }
 
+// Without an election, each of two publishers says that it replaced what the other one wrote, and
+// which one that is: nobody may know that there are two.
+func TestAPublisherSaysWhoseGenerationItReplaced(t *testing.T) {
+	server := start(t)
+	one, other := newHost(t), newHost(t)
+	p, q := newPublisher(t, server.Endpoint, one, nil), newPublisher(t, server.Endpoint, other, nil)
+	one.serve("addr", "2026.11", map[string]string{"a.txt": "a"})
+	other.serve("addr", "2026.12", map[string]string{"a.txt": "b"})
+	if done := mustPublish(t, p, Request{}); done.Replaced != "" {
+		t.Errorf("%+v", done)
+	}
+	if done := mustPublish(t, q, Request{}); done.Replaced != p.identity.Name() {
+		t.Errorf("%+v", done)
+	}
+	if done := mustPublish(t, q, Request{}); done.Result != report.UploadUnchanged || done.Replaced != "" {
+		t.Errorf("%+v", done)
+	}
+	one.serve("addr", "2027.01", map[string]string{"a.txt": "c"})
+	if done := mustPublish(t, p, Request{}); done.Replaced != q.identity.Name() {
+		t.Errorf("%+v", done)
+	}
+	one.serve("addr", "2027.02", map[string]string{"a.txt": "d"})
+	if done := mustPublish(t, p, Request{}); done.Replaced != "" {
+		t.Errorf("its own: %+v", done)
+	}
+}
+
 // A host that never published there takes part as always.
 func TestANewPublisherAcceptsTheEpoch(t *testing.T) {
 	server := start(t)

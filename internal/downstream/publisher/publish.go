@@ -349,7 +349,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 		}
 		return done, err
 	}
-	done.Result, done.Superseded = report.Uploaded, false
+	done.Result, done.Superseded, done.Replaced = report.Uploaded, false, next.replaces
 	since, isSeen := time.Now(), false
 	if !req.DryRun { // which has no turn
 		since, isSeen = p.seen.since(at.ID(), p.cfg.Recheck)
@@ -367,7 +367,7 @@ func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, erro
 	}
 	done.Generation, done.Epoch, done.Began, done.Publisher, done.PublishedAt = g.Number, g.Epoch, g.Began, g.Publisher, g.PublishedAt
 	done = p.confirm(served, written, done)
-	p.cfg.Log.Info().Ctx(ctx).Int("generation", done.Generation).Int("objects", done.Objects).Int64("bytes", done.Bytes).Msg("published to the bucket")
+	p.cfg.Log.Info().Ctx(ctx).Int("generation", done.Generation).Int("objects", done.Objects).Int64("bytes", done.Bytes).Str("replaced", done.Replaced).Msg("published to the bucket")
 	return done, nil
 }
 
@@ -425,7 +425,7 @@ func (p *Publisher) confirm(served mirror.Generation, id texts.ID, done report.U
 	done.Signed = p.cfg.signedBy(p.statement, id)
 	p.left.Store(&left{id, p.statement})
 	p.wish, p.confirmed, p.stands, p.last = p.cfg.wishOf(served), time.Now(), id, done
-	p.last.Result, p.last.Objects, p.last.Bytes = report.UploadUnchanged, 0, 0
+	p.last.Result, p.last.Objects, p.last.Bytes, p.last.Replaced = report.UploadUnchanged, 0, 0, ""
 	past := p.past.Load()
 	p.past.Store(past.after(done))
 	return done

@@ -73,7 +73,7 @@ func after(known store.Upload, done report.Upload, at time.Time) store.Upload {
 	}
 	known.Standby, known.Error, known.FailingSince = done.Result == report.Standby, "", time.Time{}
 	if done.Result == report.Uploaded {
-		known.PublishedAt = at.UTC()
+		known.PublishedAt, known.Replaced = at.UTC(), done.Replaced
 	}
 	if !known.Standby {
 		known.Generation, known.Shown = done.Generation, done.Served

@@ -15,7 +15,7 @@ func Upload(p store.Upload, place string, served int, election *report.ElectionS
 	status := &report.UploadStatus{
 		Place: place, State: report.StatePending, Generation: p.Generation, PublishedAt: timeOrNull(p.PublishedAt),
 		FailingSince: timeOrNull(p.FailingSince), Error: p.Error, Election: election,
-		Publisher: p.Publisher, GenerationAt: timeOrNull(p.WrittenAt), Epoch: p.Epoch, Kept: []string{}, Signed: signed(p),
+		Publisher: p.Publisher, GenerationAt: timeOrNull(p.WrittenAt), Epoch: p.Epoch, Replaced: p.Replaced, Kept: []string{}, Signed: signed(p),
 	}
 	if p.Error == "" && p.CollectionError != "" {
 		status.FailingSince, status.Error = timeOrNull(p.CollectionFailingSince), p.CollectionError

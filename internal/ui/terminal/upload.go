@@ -29,6 +29,9 @@ func PrintUpload(w io.Writer, p report.Upload, dryRun bool) {
 	switch p.Result {
 	case report.Uploaded:
 		fmt.Fprintln(w, uploadLine(p, dryRun))
+		if p.Replaced != "" {
+			fmt.Fprintf(w, "it replaced a generation of another publisher, %s\n", p.Replaced)
+		}
 	case report.UploadUnchanged:
 		if p.Superseded {
 			fmt.Fprintf(w, "nothing was published: generation %d in the bucket is %s's since %s, and not what is served here\n", p.Generation, p.Publisher, report.Moment(p.PublishedAt.Local()))
