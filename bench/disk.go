@@ -13,7 +13,7 @@ import (
 // diskSize and diskInodes suffice for the case with the most files. The image is sparse.
 const (
 	diskSize   = 12 * provider.GiB
-	diskInodes = 1_000_000
+	diskInodes = 2_000_000
 )
 
 // mountDisk mounts a new ext4 from an image below dir, for a case with many files. On a

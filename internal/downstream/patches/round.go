@@ -215,7 +215,7 @@ func (r *round) isThere(p Pair) bool {
 }
 
 // look is how often the maker looks whether a sync is running or needs the room.
-const look = time.Second
+const look = 100 * time.Millisecond
 
 // make makes a patch of fewer bytes than most.
 func (r *round) make(ctx context.Context, w want, most int64) (size int64, err error) {
