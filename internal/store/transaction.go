@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -78,5 +79,19 @@ func (s *Store) contain(work func(*bbolt.Tx) error, run func(func(*bbolt.Tx) err
 	return run(func(begun *bbolt.Tx) error {
 		tx = begun
 		return work(begun)
+	})
+}
+
+// readMeta reads the value of a key, if there is one.
+func (s *Store) readMeta(key []byte, value any) error {
+	return s.read(func(tx *bbolt.Tx) error {
+		data := tx.Bucket(bucketMeta).Get(key)
+		if data == nil {
+			return nil
+		}
+		if err := json.Unmarshal(data, value); err != nil {
+			return fmt.Errorf("bucket %s, key %s: %w", bucketMeta, key, err)
+		}
+		return nil
 	})
 }

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -62,58 +60,50 @@ type Publisher struct {
 
 var keyPublisher = []byte("publisher")
 
+// Uploads is what a Store keeps of publishing to object storage. Safe for concurrent use.
+type Uploads struct{ store *Store }
+
+// Uploads returns what is kept of publishing to object storage.
+func (s *Store) Uploads() Uploads { return Uploads{s} }
+
 // Publisher returns the publisher that this host was; the zero value for none.
-func (s *Store) Publisher() (p Publisher, err error) {
-	err = s.readMeta(keyPublisher, &p)
+func (u Uploads) Publisher() (p Publisher, err error) {
+	err = u.store.readMeta(keyPublisher, &p)
 	return p, err
 }
 
 // SetPublisher records which publisher this host is.
-func (s *Store) SetPublisher(p Publisher) error {
-	return s.update(func(tx *bbolt.Tx) error { return putJSON(tx.Bucket(bucketMeta), keyPublisher, p) })
+func (u Uploads) SetPublisher(p Publisher) error {
+	return u.store.update(func(tx *bbolt.Tx) error { return putJSON(tx.Bucket(bucketMeta), keyPublisher, p) })
 }
 
-// UploadTo returns what is known of publishing to a place; the zero value before the first
+// To returns what is known of publishing to a place; the zero value before the first
 // attempt.
-func (s *Store) UploadTo(place string) (p Upload, err error) {
-	if err = s.readMeta(keyOf(keyUpload, place), &p); err != nil || p.Place == place {
+func (u Uploads) To(place string) (p Upload, err error) {
+	if err = u.store.readMeta(keyOf(keyUpload, place), &p); err != nil || p.Place == place {
 		return p, err
 	}
-	if err = s.readMeta(keyUpload, &p); p.Place != place { // of a version with one place
+	if err = u.store.readMeta(keyUpload, &p); p.Place != place { // of a version with one place
 		p = Upload{}
 	}
 	return p, err
 }
 
-// SetUpload records what is known of publishing to its place.
-func (s *Store) SetUpload(p Upload) error {
-	return s.update(func(tx *bbolt.Tx) error { return putJSON(tx.Bucket(bucketMeta), keyOf(keyUpload, p.Place), p) })
+// Set records what is known of publishing to its place.
+func (u Uploads) Set(p Upload) error {
+	return u.store.update(func(tx *bbolt.Tx) error { return putJSON(tx.Bucket(bucketMeta), keyOf(keyUpload, p.Place), p) })
 }
 
 // keyOf is the key of what is known of a place.
 func keyOf(key []byte, place string) []byte { return append(append(slices.Clip(key), '/'), place...) }
 
 // Written returns the digests of the newest generations that this host wrote to a place.
-func (s *Store) Written(place string) (sums []manifest.ObjectID, err error) {
-	err = s.readMeta(keyOf(keyPublisher, place), &sums)
+func (u Uploads) Written(place string) (sums []manifest.ObjectID, err error) {
+	err = u.store.readMeta(keyOf(keyPublisher, place), &sums)
 	return sums, err
 }
 
 // SetWritten records the digests of the newest generations that this host wrote to a place.
-func (s *Store) SetWritten(place string, sums []manifest.ObjectID) error {
-	return s.update(func(tx *bbolt.Tx) error { return putJSON(tx.Bucket(bucketMeta), keyOf(keyPublisher, place), sums) })
-}
-
-// readMeta reads the value of a key, if there is one.
-func (s *Store) readMeta(key []byte, value any) error {
-	return s.read(func(tx *bbolt.Tx) error {
-		data := tx.Bucket(bucketMeta).Get(key)
-		if data == nil {
-			return nil
-		}
-		if err := json.Unmarshal(data, value); err != nil {
-			return fmt.Errorf("bucket %s, key %s: %w", bucketMeta, key, err)
-		}
-		return nil
-	})
+func (u Uploads) SetWritten(place string, sums []manifest.ObjectID) error {
+	return u.store.update(func(tx *bbolt.Tx) error { return putJSON(tx.Bucket(bucketMeta), keyOf(keyPublisher, place), sums) })
 }

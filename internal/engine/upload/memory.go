@@ -8,7 +8,7 @@ import (
 
 // memory keeps which publisher this host is, and what it wrote to one place.
 type memory struct {
-	store *store.Store
+	store store.Uploads
 	place string
 }
 

@@ -16,7 +16,7 @@ import (
 // outcomes keeps the outcome of the last attempt to publish to a place.
 type outcomes struct {
 	place string
-	store *store.Store
+	store store.Uploads
 
 	mu sync.Mutex // guards the change of what is in the store
 }
@@ -43,14 +43,14 @@ func (p *outcomes) keepCollection(err string, at time.Time) error {
 func (p *outcomes) change(change func(known store.Upload) store.Upload) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before, err := p.store.UploadTo(p.place)
+	before, err := p.store.To(p.place)
 	if err != nil {
 		return err
 	}
 	known := before
 	known.Place = p.place
 	if now := change(known); now != before {
-		return p.store.SetUpload(now)
+		return p.store.Set(now)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func after(known store.Upload, done report.Upload, at time.Time) store.Upload {
 
 // last is what the state knows of a place.
 func (u *Uploader) last(place string) store.Upload {
-	known, err := u.cfg.Store.UploadTo(place)
+	known, err := u.cfg.Store.Uploads().To(place)
 	if err != nil {
 		u.cfg.Log.Warn().Err(err).Msg("reading the state failed: metrics start without earlier publications")
 	}
@@ -106,7 +106,7 @@ func (u *Uploader) Status(served int) (*report.UploadStatus, error) {
 	var errs []error
 	var all []*report.UploadStatus
 	for _, p := range u.publishers() {
-		known, err := u.cfg.Store.UploadTo(placeOf(p.settings.target))
+		known, err := u.cfg.Store.Uploads().To(placeOf(p.settings.target))
 		var election *report.ElectionStatus
 		if p.settings.election.Lease > 0 {
 			holder, leads := p.Holder()
@@ -128,7 +128,7 @@ func StatusOnDisk(cfg *config.Config, state status.StateReader, served int) (*re
 		var known store.Upload
 		if state != nil {
 			var err error
-			known, err = state.UploadTo(placeOf(t))
+			known, err = state.Uploads().To(placeOf(t))
 			errs = append(errs, err)
 		}
 		var election *report.ElectionStatus

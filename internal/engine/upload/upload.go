@@ -135,10 +135,10 @@ func (u *Uploader) prepare(cfg *config.Config, settings settings, signer *trust.
 	}
 	made.retries = &retries{log: log}
 	at.Tell, at.Bandwidth = made.retries.tell, u.bandwidth
-	outcomes := &outcomes{place: placeOf(t), store: u.cfg.Store}
+	outcomes := &outcomes{place: placeOf(t), store: u.cfg.Store.Uploads()}
 	known := u.last(outcomes.place)
 	made.Publisher, err = publisher.New(publisher.Config{
-		Place: at, Grace: t.Grace, Lease: cfg.Election.Lease, Mirror: u.cfg.Served, Objects: u.cfg.Mirror.Objects, Observer: made.series, Revision: u.cfg.Mirror.Records.Revision, Memory: memory{u.cfg.Store, outcomes.place}, Keep: outcomes.keep, KeepCollection: outcomes.keepCollection, MustCollect: known.CollectionError != "", Log: log,
+		Place: at, Grace: t.Grace, Lease: cfg.Election.Lease, Mirror: u.cfg.Served, Objects: u.cfg.Mirror.Objects, Observer: made.series, Revision: u.cfg.Mirror.Records.Revision, Memory: memory{u.cfg.Store.Uploads(), outcomes.place}, Keep: outcomes.keep, KeepCollection: outcomes.keepCollection, MustCollect: known.CollectionError != "", Log: log,
 		Configured: func(name string) bool { return u.cfg.Config().Has(name) }, Order: u.cfg.Order, Version: u.cfg.Version, Recheck: cfg.RecheckInterval,
 		Signer: signer, Patches: u.cfg.Patches,
 		Past: publisher.Past{Began: known.Began, Epoch: known.Epoch, Generation: known.Generation, Wrote: !known.PublishedAt.IsZero()},

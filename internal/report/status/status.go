@@ -33,7 +33,7 @@ type StateReader interface {
 	Dated() (store.Dated, error)
 	History(limit int) ([]json.RawMessage, error)
 	Scrub() (store.Scrub, error)
-	UploadTo(place string) (store.Upload, error)
+	Uploads() store.Uploads
 	Belief() (store.Belief, error)
 	Sources() (store.Sources, error)
 	Fleet(each func(key string, value json.RawMessage) error) error
