@@ -50,7 +50,7 @@ var rooms = map[string][]string{
 	"e2e":        {"commands crash daemon doctor downstream files golive sync", "."},
 	"downstream": {"bundle follower publisher serve", "believer generations", "catalog keyfile objectstore patches relay", "pack", "bucket patch rings trust"},
 	"emulator":   {".", "autocomplete contribution listing property reversegeo testclient", "releases service", "catalogue gazetteer wire"},
-	"engine":     {".", "bundles offer", "operation orders secrets sources upload"},
+	"engine":     {".", "bundles offer", "operation orders secrets silence sources upload"},
 	"golive":     {"destroyer prover", "rollback", ".", "exporter gate probe room rows"},
 	"httpserver": {".", "accounts"},
 	"hooks":      {". outbox", "event"},

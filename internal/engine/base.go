@@ -43,8 +43,13 @@ type base struct {
 	users     sync.Mutex // guards the users of each active
 }
 
-// Config returns the configuration in force.
-func (b *base) Config() *config.Config { return b.active.Load().config }
+// Config returns the configuration in force, nil before the first.
+func (b *base) Config() *config.Config {
+	if a := b.active.Load(); a != nil {
+		return a.config
+	}
+	return nil
+}
 
 // begin returns the configuration in force for a piece of work, which must end with finish.
 func (b *base) begin() *active {

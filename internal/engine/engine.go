@@ -21,6 +21,7 @@ import (
 	"syncd/internal/disk/fsops"
 	"syncd/internal/downstream/patches"
 	"syncd/internal/engine/operation"
+	"syncd/internal/engine/silence"
 	"syncd/internal/engine/upload"
 	"syncd/internal/golive"
 	"syncd/internal/golive/destroyer"
@@ -73,7 +74,7 @@ type Engine struct {
 
 	operations *operation.Table
 	series     metricSet
-	silence    *silence
+	silence    *silence.Silence
 	retries    *retries
 	audit      *audit.Log
 	gate       *transport.Gate
@@ -117,7 +118,7 @@ func Open(cfg *config.Config, options Options) (*Engine, error) {
 func newEngine(b *base) *Engine {
 	b.orders = ordersOf(b)
 	e := &Engine{base: b, bandwidth: rate.NewBudget(rate.Timetable{})}
-	e.silence = &silence{base: b, progress: &e.progress}
+	e.silence = silence.New(b.Config, &e.progress, &b.options.Log)
 	e.Hooks, e.Scrub, e.Followers = &Hooks{base: b}, newScrub(e), &Followers{base: b}
 	e.Followers.hooks = e.Hooks
 	e.Bundles = &Bundles{base: b, engine: e}
@@ -163,9 +164,9 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 		return err
 	}
 	e.metrics = metrics.New(e.options.Registry, e.options.Version, metrics.Probes{
-		DiskFree: e.freeBytes, CoolDown: e.coolDown, Orphaned: func() float64 { return float64(len(e.orphaned())) }, Overdue: func() float64 { return float64(len(e.destructions.Waiting())) },
+		DiskFree: e.freeBytes, CoolDown: e.silence.CoolsUntil, Orphaned: func() float64 { return float64(len(e.orphaned())) }, Overdue: func() float64 { return float64(len(e.destructions.Waiting())) },
 		Hooks: e.Hooks.queues, Scrub: e.Scrub.shown, Fleet: e.Followers.shown,
-		Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.silence.lastProgress, RetryingSince: e.progress.RetryingSince, UpstreamExpires: e.believedUntil, Patches: func() metrics.Patches { return patchesShown(e.Patches) },
+		Bandwidth: func() float64 { return float64(e.bandwidth.Rate()) }, LastProgress: e.silence.LastProgress, RetryingSince: e.progress.RetryingSince, UpstreamExpires: e.believedUntil, Patches: func() metrics.Patches { return patchesShown(e.Patches) },
 	})
 	var err error
 	if e.audit, err = audit.Open(e.mirror, disk, cfg.Audit.Keep); err != nil {
@@ -228,14 +229,9 @@ func (e *Engine) openState(warn func(string)) error {
 	if e.jitter, err = s.Jitter(rand.Float64); err != nil {
 		warn(fmt.Sprintf("saving this host's jitter failed, the next start draws another: %v", err))
 	}
-	coolDowns, err := s.CoolDowns()
-	if err != nil {
+	if e.gate, err = e.silence.Open(s); err != nil {
 		return err
 	}
-	for _, until := range coolDowns {
-		e.silence.noteCoolDown(until)
-	}
-	e.gate = transport.NewGate(coolDowns, e.saveCoolDown)
 	if e.witness, err = newWitness(s, warn); err != nil {
 		return err
 	}
@@ -247,13 +243,6 @@ func (e *Engine) openState(warn func(string)) error {
 
 func (e *Engine) auditFailed(err error) {
 	e.options.Log.Warn().Err(err).Msg("recording what is served failed; the next publish or start tries again")
-}
-
-func (e *Engine) saveCoolDown(origin string, until time.Time) {
-	e.silence.noteCoolDown(until)
-	if err := e.store.SetCoolDown(origin, until); err != nil {
-		e.options.Log.Warn().Err(err).Str("origin", origin).Msg("saving the provider's cool-down failed: a restart forgets it")
-	}
 }
 
 // Jitter is this host's share of every jitter, from 0 to below 1. It is drawn once

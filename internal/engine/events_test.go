@@ -19,6 +19,7 @@ import (
 	"syncd/internal/config"
 	"syncd/internal/emulator"
 	"syncd/internal/engine/operation"
+	"syncd/internal/engine/silence"
 	"syncd/internal/hooks/event"
 	"syncd/internal/hooks/outbox"
 	"syncd/internal/report"
@@ -122,7 +123,7 @@ func TestEveryEventHasTheFieldsOfTheTable(t *testing.T) {
 	w.provider.AddFault(emulator.Fault{Kind: emulator.KindStatus, Status: 403, Path: "/ManifestReleases/one"})
 	sync(false) // failed
 	w.provider.ClearFaults()
-	for _, at := range []time.Time{time.Now(), time.Now().Add(-minPatience), time.Now().Add(-minPatience)} { // told once
+	for _, at := range []time.Time{time.Now(), time.Now().Add(-silence.MinPatience), time.Now().Add(-silence.MinPatience)} { // told once
 		e.retries.tell("one", transport.Trouble{Err: errors.New("no route to host"), Attempt: 1, Since: at, Next: time.Now()})
 	}
 	if got := e.Progress().Retry; got == nil || got.Error != "no route to host" || got.Manifest != "one" {

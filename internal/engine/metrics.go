@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"syncd/internal/clients/origin"
 	"syncd/internal/config"
 	"syncd/internal/golive"
 	"syncd/internal/hooks"
@@ -15,15 +14,6 @@ import (
 	"syncd/internal/report"
 	"syncd/internal/report/status"
 )
-
-// coolDown is until when the configured origin wants no requests; zero for no wait.
-func (e *Engine) coolDown() time.Time {
-	active := e.active.Load()
-	if active == nil {
-		return time.Time{}
-	}
-	return e.gate.Until(origin.Of(active.config.Source.URL))
-}
 
 // freeBytes is NaN when the free space is unknown: 0 would mean a full disk.
 func (b *base) freeBytes() float64 {
@@ -36,8 +26,7 @@ func (b *base) freeBytes() float64 {
 
 // believedUntil is when the statement that was believed last expires; zero for none.
 func (e *Engine) believedUntil() time.Time {
-	active := e.active.Load()
-	if active == nil || active.config.Source.TrustFile == "" {
+	if cfg := e.Config(); cfg == nil || cfg.Source.TrustFile == "" {
 		return time.Time{}
 	}
 	believed, err := e.store.Belief()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"syncd/internal/clients/transport"
+	"syncd/internal/engine/silence"
 	"syncd/internal/hooks/event"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
@@ -36,7 +37,7 @@ func (r *retries) tell(manifest string, t transport.Trouble) {
 	problem := report.OneLine(t.Err.Error())
 	r.progress.SetRetry(manifest, &report.Retry{Manifest: manifest, Error: problem, Status: transport.StatusOf(t.Err), Attempt: t.Attempt, Since: t.Since, NextAt: t.Next})
 	r.log(manifest, problem, t)
-	if time.Since(t.Since) >= minPatience && !r.setNotified(manifest, true) {
+	if time.Since(t.Since) >= silence.MinPatience && !r.setNotified(manifest, true) {
 		r.notify(manifest, event.Retrying, problem)
 	}
 }

@@ -46,7 +46,7 @@ func TestASyncThatDoesNotMoveIsSeen(t *testing.T) {
 		must(t, e.Alive())
 
 		time.Sleep(time.Minute)
-		e.saveCoolDown("https://h", time.Now().Add(10*time.Minute)) // a Retry-After
+		e.silence.CoolDown("https://h", time.Now().Add(10*time.Minute)) // a Retry-After
 		time.Sleep(14 * time.Minute)
 		must(t, e.Alive())
 		time.Sleep(2 * time.Minute)

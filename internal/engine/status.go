@@ -32,7 +32,7 @@ func (e *Engine) Progress() report.Progress {
 // Status returns the status of each configured or served manifest.
 func (e *Engine) Status() (report.Status, error) {
 	progress := e.progress.Snapshot()
-	progress.StuckSince = e.silence.stuckSince()
+	progress.StuckSince = e.silence.StuckSince()
 	s, err := readStatus(e.Config(), e.mirror, e.store, e.staging.All(), ages{e.lifespans.All(), e.witness.Present()}, progress)
 	showProbes(&s, e.Config(), e.notes.Trials())
 	for i := range s.Manifests {
@@ -203,4 +203,4 @@ func DeliveriesOnDisk(cfg *config.Config, state status.StateReader) (report.Deli
 
 // Alive is nil while the data directory and its parts are there to work in and every running
 // sync moves.
-func (e *Engine) Alive() error { return errors.Join(e.usable(), e.silence.check()) }
+func (e *Engine) Alive() error { return errors.Join(e.usable(), e.silence.Check()) }
