@@ -15,6 +15,7 @@ import (
 
 	"syncd/internal/disk/fsops"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/verify"
 )
 
@@ -333,6 +334,6 @@ func (o *Objects) InPlace() error {
 	return nil
 }
 
-var errReplaced = errors.New("it is another directory now")
+var errReplaced = refusal.Local("it is another directory now")
 
 func (o *Objects) close() error { return errors.Join(o.objects.Close(), o.partial.Close()) }

@@ -85,6 +85,7 @@ type Failure struct {
 	Count   int       `json:"count"`             // failures in a row for this release
 	NextTry time.Time `json:"next_try,omitzero"` // earliest scheduled attempt; a sync on demand does not wait for it
 
+	Local      bool      `json:"local,omitempty"`     // of this host's disk or gate, so that no other source helps
 	Unanswered time.Time `json:"unanswered,omitzero"` // since when the provider does not answer; zero if it did
 }
 

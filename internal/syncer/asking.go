@@ -159,7 +159,11 @@ func (a asking) waitAfterFailure() error {
 		failure.NextTry.Sub(a.started) > a.cfg.Recheck { // the clock was set back
 		return nil
 	}
-	return repeated(report.Result(failure.Result), errors.New(failure.Error))
+	err := errors.New(failure.Error)
+	if failure.Local {
+		err = refusal.Local(failure.Error)
+	}
+	return repeated(report.Result(failure.Result), err)
 }
 
 // list asks for the manifest's files, applies the guards to all of them, keeps those that

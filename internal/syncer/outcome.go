@@ -287,7 +287,7 @@ func (s *saver) recordFailure(j *job, now time.Time) (news bool) {
 	}
 	failure := &store.Failure{
 		Release: string(j.release), Result: string(e.result), Error: report.OneLine(e.err.Error()),
-		Reason: string(refusal.ReasonOf(e.err)), Count: 1,
+		Reason: string(refusal.ReasonOf(e.err)), Local: refusal.IsLocal(e.err), Count: 1,
 	}
 	before := j.state.Failure
 	if transport.IsUnanswered(e.err) {

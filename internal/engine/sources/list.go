@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"maps"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -105,18 +103,8 @@ func add(sum, more report.Sync) report.Sync {
 	return sum
 }
 
-// isOfSource is true for an error that another source may not have. Those of this host's disk,
-// gates and probes stay the same.
-func isOfSource(err error) bool {
-	switch refusal.ReasonOf(err) {
-	case refusal.Gate, refusal.Probe, refusal.NoSpace:
-		return false
-	}
-	var path *fs.PathError
-	var number syscall.Errno
-	isDisk := errors.As(err, &path) || errors.As(err, &number) && (number == syscall.ENOSPC || number == syscall.EIO || number == syscall.EROFS)
-	return !isDisk && !errors.Is(err, context.Canceled)
-}
+// isOfSource is true for an error that another source may not have.
+func isOfSource(err error) bool { return !refusal.IsLocal(err) && !errors.Is(err, context.Canceled) }
 
 // turns are the sources to try, in order. Those that rest come into play when no other is left.
 func (l *List) turns(all bool, now time.Time) []Source {
