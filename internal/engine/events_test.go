@@ -153,6 +153,11 @@ func TestEveryEventHasTheFieldsOfTheTable(t *testing.T) {
 	must(t, e.Configure(&manual))
 	w.publish("one", "2026.12", "december")
 	sync(false) // staged
+	list := manual
+	list.Source.Name, list.Others = "near", []config.Source{manual.Source}
+	list.Source.URL, list.Source.Retry.MaxElapsed, list.Others[0].Name = &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, 10*time.Millisecond, "far"
+	must(t, e.Configure(&list))
+	sync(false) // source
 	_, err = operation.Destroy.Do(context.Background(), e.Operations(), request.Destroy{Manifest: "one", Releases: []string{"2026.10"}})
 	must(t, err)
 	e.Hooks.Rest(context.Background())
@@ -206,6 +211,10 @@ func checkFields(t *testing.T, kind string, row map[string]string, data map[stri
 	if (kind == string(event.Waiting)) != (data["ring"] == "rest") {
 		t.Errorf("%s: ring is %v", kind, data["ring"])
 	}
+	if (kind == string(event.Source)) != (data["source"] == "far") {
+		t.Errorf("%s: source is %v", kind, data["source"])
+	}
+	delete(data, "source")
 	delete(data, "ring")
 	delete(data, "expires")
 	delete(data, "changes")

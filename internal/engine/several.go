@@ -10,6 +10,7 @@ import (
 // listSources makes the list of several sources of a configuration.
 func (e *Engine) listSources(a *active) {
 	if len(a.others) == 0 {
+		e.metrics.SourcesAre(nil, nil, nil) // a list that left the configuration
 		return
 	}
 	all := []sources.Source{{Name: a.config.Source.Name, Sync: a.syncer.Sync}}
@@ -19,7 +20,10 @@ func (e *Engine) listSources(a *active) {
 		all = append(all, sources.Source{Name: from.Name, Sync: other.Sync})
 	}
 	var err error
-	if a.list, err = sources.New(all, e.store, e.metrics, e.options.Log); err != nil {
+	a.list, err = sources.New(sources.Config{
+		Sources: all, Manifests: a.config.Names(), Store: e.store, Shown: e.metrics, Outbox: e.Hooks.outbox, Current: e.mirror.Current, Log: e.options.Log,
+	})
+	if err != nil {
 		e.options.Log.Warn().Err(err).Msg("reading which source is in use failed; the preferred one is asked first")
 	}
 }

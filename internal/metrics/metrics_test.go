@@ -32,7 +32,7 @@ func used(t *testing.T) (*Metrics, *prometheus.Registry) {
 	})
 	place := m.UploadTarget("near")
 	m.UploadsTo([]*UploadTarget{place})
-	m.SourcesAre([]string{"near"}, "near", nil)
+	m.SourcesAre([]string{"near"}, map[string]time.Time{"near": time.UnixMilli(1_500)}, nil)
 	m.CreateHook("a", []string{"delivered", "failed"})
 	m.HookResult("a", "failed")
 	for _, name := range []string{"one", "two"} {

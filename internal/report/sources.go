@@ -9,7 +9,7 @@ import (
 type SourceStatus struct {
 	Name         string     `json:"name"`
 	Address      string     `json:"address"`
-	InUse        bool       `json:"in_use"`        // the last sync took everything from it
+	InUse        bool       `json:"in_use"`        // a manifest or more came from it last
 	UsedSince    *time.Time `json:"used_since"`    // null unless it is in use
 	FailingSince *time.Time `json:"failing_since"` // null while it can be used
 	Reason       string     `json:"reason"`        // of its last failure, such as upstream_frozen; "failed" if nothing was refused

@@ -8,8 +8,8 @@ import (
 
 // Sources is what is known of several sources.
 type Sources struct {
-	InUse   string                   `json:"in_use"` // the name of the one that was used last
-	Since   time.Time                `json:"since,omitzero"`
+	Of      map[string]string        `json:"of,omitempty"`      // the name of the one that each manifest came from last
+	Used    map[string]time.Time     `json:"used,omitempty"`    // since when manifests come from a source, by its name
 	Failing map[string]SourceFailure `json:"failing,omitempty"` // by name
 }
 

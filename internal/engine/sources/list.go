@@ -6,12 +6,15 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"syncd/internal/hooks/outbox"
 	"syncd/internal/manifest/refusal"
+	"syncd/internal/mirror"
 	"syncd/internal/report"
 	"syncd/internal/report/request"
 	"syncd/internal/store"
@@ -23,9 +26,9 @@ type Store interface {
 	SetSources(store.Sources) error
 }
 
-// Shown is told which source is in use, and which fail.
+// Shown is told which sources are in use, and which fail, each since when.
 type Shown interface {
-	SourcesAre(names []string, inUse string, failing map[string]time.Time)
+	SourcesAre(names []string, used, failing map[string]time.Time)
 }
 
 // Source is one of several, and how to sync from it.
@@ -34,31 +37,49 @@ type Source struct {
 	Sync          func(context.Context, request.Sync) (report.Sync, error)
 }
 
+// Config is what New needs.
+type Config struct {
+	Sources   []Source
+	Manifests []string // of the configuration
+	Store     Store
+	Shown     Shown
+	Outbox    *outbox.Outbox           // is told when a manifest comes from another source
+	Current   func() mirror.Generation // is served
+	Log       zerolog.Logger
+}
+
 // List has the sources in order of preference. Safe for concurrent use.
 type List struct {
-	sources []Source
-	store   Store
-	shown   Shown
-	log     zerolog.Logger
+	cfg Config
 
 	mu    sync.Mutex // guards what follows
 	known store.Sources
 }
 
 // New returns the list with what an earlier process knew.
-func New(all []Source, s Store, shown Shown, log zerolog.Logger) (*List, error) {
-	l := &List{sources: all, store: s, shown: shown, log: log}
+func New(cfg Config) (*List, error) {
+	l := &List{cfg: cfg}
 	var err error
-	l.known, err = s.Sources()
+	l.known, err = cfg.Store.Sources()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	isOurs := func(name string) bool { return slices.ContainsFunc(all, func(s Source) bool { return s.Name == name }) }
-	maps.DeleteFunc(l.known.Failing, func(name string, _ store.SourceFailure) bool { return !isOurs(name) })
-	if !isOurs(l.known.InUse) {
-		l.known.InUse = ""
+	isOurs := func(name string) bool {
+		return slices.ContainsFunc(cfg.Sources, func(s Source) bool { return s.Name == name })
 	}
+	maps.DeleteFunc(l.known.Failing, func(name string, _ store.SourceFailure) bool { return !isOurs(name) })
+	maps.DeleteFunc(l.known.Of, func(manifest, name string) bool { return !isOurs(name) || !slices.Contains(cfg.Manifests, manifest) })
+	l.known.Used = usedSince(l.known, time.Now().UTC())
 	l.showLocked()
 	return l, err
+}
+
+// usedSince is since when each source is in use, by its name.
+func usedSince(known store.Sources, now time.Time) map[string]time.Time {
+	used := map[string]time.Time{}
+	for _, name := range known.Of {
+		used[name] = laterOf(known.Used[name], now)
+	}
+	return used
 }
 
 // Sync takes a sync from the sources in turn, until none of its manifests is left.
@@ -82,7 +103,7 @@ func (l *List) Sync(ctx context.Context, req request.Sync) (sum report.Sync, err
 		if ctx.Err() != nil {
 			return add(sum, result), err
 		}
-		l.note(source.Name, len(result.Manifests) > len(faults), faults)
+		l.note(source.Name, takenOf(result, faults), faults)
 		if isLast || len(faults) == 0 || err != nil {
 			return add(sum, result), err
 		}
@@ -114,9 +135,9 @@ func (l *List) turns(all bool, now time.Time) []Source {
 		wait := l.known.Failing[s.Name].NextTry.Sub(now)
 		return wait > 0 && wait <= longestRest // a longer one is of another clock
 	}
-	awake := slices.DeleteFunc(slices.Clone(l.sources), rests)
+	awake := slices.DeleteFunc(slices.Clone(l.cfg.Sources), rests)
 	if all || len(awake) == 0 {
-		return slices.Clone(l.sources)
+		return slices.Clone(l.cfg.Sources)
 	}
 	return awake
 }
@@ -124,44 +145,82 @@ func (l *List) turns(all bool, now time.Time) []Source {
 // A source that failed rests for so long, twice as long after each further failure.
 const firstRest, longestRest = 10 * time.Second, 5 * time.Minute
 
-// note notes the outcome of a sync from a source.
-func (l *List) note(name string, isUsed bool, faults map[string]error) {
+// takenOf are the manifests of a sync that came from its source.
+func takenOf(result report.Sync, faults map[string]error) (taken []string) {
+	for _, m := range result.Manifests {
+		if faults[m.Name] == nil {
+			taken = append(taken, m.Name)
+		}
+	}
+	return taken
+}
+
+// note notes the outcome of a sync from a source: the manifests that came from it, and why others
+// did not.
+func (l *List) note(name string, taken []string, faults map[string]error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now().UTC()
-	failing := maps.Clone(l.known.Failing)
-	if failing == nil {
-		failing = map[string]store.SourceFailure{}
-	}
-	delete(failing, name)
+	known := store.Sources{Of: cloned(l.known.Of), Used: l.known.Used, Failing: cloned(l.known.Failing)}
+	delete(known.Failing, name)
 	if len(faults) > 0 {
 		first := faults[slices.Min(slices.Collect(maps.Keys(faults)))]
 		was := l.known.Failing[name]
 		count := was.Count + 1
-		failing[name] = store.SourceFailure{
+		failure := store.SourceFailure{
 			Since: laterOf(was.Since, now), Count: count, NextTry: now.Add(min(firstRest<<min(count-1, 10), longestRest)),
 			Reason: cmp.Or(string(refusal.ReasonOf(first)), string(report.Failed)), Error: report.OneLine(first.Error()),
 		}
+		known.Failing[name] = failure
 		if was.Count == 0 {
-			l.log.Warn().Str("source", name).Str("reason", failing[name].Reason).Str("error", failing[name].Error).Msg("a source cannot be used")
+			l.cfg.Log.Warn().Str("source", name).Str("reason", failure.Reason).Str("error", failure.Error).Msg("a source cannot be used")
 		}
 	}
-	known := store.Sources{InUse: l.known.InUse, Since: l.known.Since, Failing: failing}
-	if isUsed && known.InUse != name {
-		if known.InUse != "" {
-			l.log.Info().Str("source", name).Str("before", known.InUse).Msg("another source is in use")
-		}
-		known.InUse, known.Since = name, now
+	for _, manifest := range taken {
+		known.Of[manifest] = name
 	}
-	isNews := known.InUse != l.known.InUse || len(faults) > 0 || len(failing) != len(l.known.Failing)
+	known.Used = usedSince(known, now)
+	isNews := len(faults) > 0 || len(known.Failing) != len(l.known.Failing) || !maps.Equal(known.Of, l.known.Of)
+	l.tellLocked(name, taken)
 	l.known = known
 	l.showLocked()
 	if !isNews {
 		return
 	}
-	if err := l.store.SetSources(known); err != nil {
-		l.log.Warn().Err(err).Msg("saving which source is in use failed; syncd status may show an older one")
+	if err := l.cfg.Store.SetSources(known); err != nil {
+		l.cfg.Log.Warn().Err(err).Msg("saving which sources are in use failed; syncd status may show older ones")
 	}
+}
+
+// tellLocked tells log and hooks which manifests come from another source than before. A crash
+// right after it tells them again.
+func (l *List) tellLocked(name string, taken []string) {
+	current := l.cfg.Current()
+	moved := map[string][]string{}
+	for _, manifest := range taken {
+		before := cmp.Or(l.known.Of[manifest], l.cfg.Sources[0].Name)
+		served, isServed := current.Records[manifest]
+		if before == name || !isServed {
+			continue
+		}
+		moved[before] = append(moved[before], manifest)
+		failure := l.known.Failing[before]
+		reason := strings.TrimPrefix(failure.Reason, string(report.Failed))
+		if err := l.cfg.Outbox.Add(l.cfg.Outbox.Source(served, current.Number, name, failure.Error, reason)); err != nil {
+			l.cfg.Log.Warn().Err(err).Str("manifest", manifest).Msg("telling hooks of another source failed")
+		}
+	}
+	for _, before := range slices.Sorted(maps.Keys(moved)) {
+		l.cfg.Log.Info().Str("source", name).Str("before", before).Strs("manifests", moved[before]).Msg("another source is in use")
+	}
+}
+
+// cloned is a copy that can be written to.
+func cloned[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
+	}
+	return maps.Clone(m)
 }
 
 // laterOf is since, or now if that is zero.
@@ -174,12 +233,12 @@ func laterOf(since, now time.Time) time.Time {
 
 func (l *List) showLocked() {
 	var names []string
-	for _, s := range l.sources {
+	for _, s := range l.cfg.Sources {
 		names = append(names, s.Name)
 	}
 	failing := map[string]time.Time{}
 	for name, f := range l.known.Failing {
 		failing[name] = f.Since
 	}
-	l.shown.SourcesAre(names, l.known.InUse, failing)
+	l.cfg.Shown.SourcesAre(names, l.known.Used, failing)
 }

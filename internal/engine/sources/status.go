@@ -21,10 +21,8 @@ func Status(cfg *config.Config, state status.StateReader) ([]report.SourceStatus
 	}
 	var all []report.SourceStatus
 	for _, s := range cfg.Sources() {
-		shown := report.SourceStatus{Name: s.Name, Address: transport.PublicURL(s.URL), InUse: s.Name == known.InUse}
-		if shown.InUse {
-			shown.UsedSince = timeOrNull(known.Since)
-		}
+		shown := report.SourceStatus{Name: s.Name, Address: transport.PublicURL(s.URL), UsedSince: timeOrNull(known.Used[s.Name])}
+		shown.InUse = shown.UsedSince != nil
 		if f, isFailing := known.Failing[s.Name]; isFailing {
 			shown.FailingSince, shown.NextTry, shown.Reason, shown.Error = timeOrNull(f.Since), timeOrNull(f.NextTry), f.Reason, f.Error
 		}

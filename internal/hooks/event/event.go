@@ -28,11 +28,12 @@ const (
 	Destroyed   Kind = "destroyed"
 	Proven      Kind = "proven"
 	Waiting     Kind = "waiting"
+	Source      Kind = "source"
 )
 
 // Kinds returns every event, in the order of the documents.
 func Kinds() []Kind {
-	return []Kind{Staged, Activated, RolledBack, Refused, Failed, Retrying, Stale, Recovered, Republished, Damaged, Expiring, Expired, Destroyed, Proven, Waiting}
+	return []Kind{Staged, Activated, RolledBack, Refused, Failed, Retrying, Stale, Recovered, Republished, Damaged, Expiring, Expired, Destroyed, Proven, Waiting, Source}
 }
 
 // Event is something that happened to a manifest.
@@ -57,6 +58,7 @@ type Data struct {
 	Reason     string `json:"reason"`
 	Cause      string `json:"cause,omitempty"`   // of rolled_back: "probe", or absent for a rollback by hand
 	Ring       string `json:"ring,omitempty"`    // of waiting: the ring that does not see the release
+	Source     string `json:"source,omitempty"`  // of source: the name of the one that the manifest comes from now
 	Expires    string `json:"expires,omitempty"` // the last day on which the data may be used; of expiring and expired
 
 	Changes *changes.Summary `json:"changes,omitempty"` // of staged and activated: what differs from the previous revision

@@ -191,6 +191,14 @@ func (o *Outbox) Waiting(of mirror.Record, generation int, ring, why string) eve
 	return event.New(event.Waiting, time.Now().UTC(), data)
 }
 
+// Source returns the event for a served manifest that comes from another one of several sources.
+// problem and reason are why the one before is not used; "" if it can be.
+func (o *Outbox) Source(served mirror.Record, generation int, source, problem, reason string) event.Event {
+	data := o.data(served, generation)
+	data.Source, data.Error, data.Reason = source, problem, reason
+	return event.New(event.Source, time.Now().UTC(), data)
+}
+
 // undone is Config.Undone.
 func (o *Outbox) undone(record mirror.Record) string {
 	if o.cfg.Undone == nil || record.Manifest == "" {
