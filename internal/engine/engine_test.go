@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -150,5 +152,20 @@ func TestAddSecretGetsTheCustomerID(t *testing.T) {
 	must(t, e.Close())
 	if len(secrets) != 1 || secrets[0] != "customer-id" {
 		t.Errorf("AddSecret got %q", secrets)
+	}
+}
+
+// A crash can leave the newest list of what is served under both of its names.
+func TestAStartRemovesWhatACrashLeftInTheAudit(t *testing.T) {
+	w := start(t, "one")
+	e := w.open()
+	_, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Demand: true})
+	must(t, errors.Join(err, e.Close()))
+	left := filepath.Join(w.cfg.DataDir, "state", "audit", ".tmp-events-ABCDEFGHIJ")
+	must(t, os.WriteFile(left, []byte("{}\n"), 0o600))
+	again := w.open()
+	must(t, again.Close())
+	if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is left: %v", left, err)
 	}
 }

@@ -58,7 +58,7 @@ func Open(m *mirror.Mirror, disk *durable.Disk, keep time.Duration) (*Log, error
 		noted = l.events[len(l.events)-1].Generation
 	}
 	if len(changes(l.events, m.Current())) == 0 {
-		return l, nil
+		return l, l.root.SweepTemps(dir) // of a write that a crash left under both of its names
 	}
 	generations, err := m.Generations.All()
 	for _, g := range slices.Backward(generations) {
