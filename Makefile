@@ -16,7 +16,7 @@ COMMIT_TIME      = $(shell git log -1 --format=%ct)
 COMMIT_DATE      = $(shell date -u -d @$(COMMIT_TIME) +%Y-%m-%dT%H:%M:%SZ)
 PACKAGE_VERSION ?= $(or $(shell git describe --tags --exact-match 2>/dev/null | sed 's/^v//'),$(shell sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)-dev.$(shell date -u -d @$(COMMIT_TIME) +%Y%m%d%H%M%S))
 
-.PHONY: help build demo test torture lint fuzz bench profile pictures chart image package clean
+.PHONY: help build demo test torture crash lint fuzz bench profile pictures chart image package clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -32,6 +32,9 @@ test: ## run every test under the race detector; with CI set, a skipped test is 
 
 torture: ## run the crash and fault tests at full counts, then fuzz (FUZZTIME=0: no fuzzing); takes hours, needs root
 	bash .ci/torture
+
+crash: ## visit every state that a crash can leave of a piece of work, on three kinds of file system; needs strace
+	SYNCD_TORTURE=full go test -v -count=1 -timeout 0 ./internal/e2e/crash/states
 
 lint: .tools/golangci-lint .tools/actionlint ## check formatting, the linters of .golangci.yml, links in documents, scripts and workflows
 	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
