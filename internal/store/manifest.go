@@ -47,10 +47,11 @@ type Manifest struct {
 	FollowedAt time.Time `json:"followed_at,omitzero"`  // when the generation was published; zero if the source is none
 	EpochTaken int64     `json:"epoch_taken,omitempty"` // the last one of which something was served
 
-	Ring      string    `json:"ring,omitempty"`      // whose generation it is, "" for that of all
-	Offered   string    `json:"offered,omitempty"`   // the revision that it names
-	OfferedAt time.Time `json:"offered_at,omitzero"` // when its publisher had that whole
-	KeptOut   string    `json:"kept_out,omitempty"`  // the served revision, if the ring sees it no more: it was stopped, say
+	Ring        string    `json:"ring,omitempty"`         // whose generation it is, "" for that of all
+	Offered     string    `json:"offered,omitempty"`      // the revision that it names
+	OfferedAt   time.Time `json:"offered_at,omitzero"`    // when its publisher had that whole
+	OfferedHeld bool      `json:"offered_held,omitempty"` // its publisher's operator went back to it
+	KeptOut     string    `json:"kept_out,omitempty"`     // the served revision, if the ring sees it no more: it was stopped, say
 
 	Compared []changes.Compared `json:"compared,omitempty"` // how the last revisions differ from those that they replace
 

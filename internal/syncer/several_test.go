@@ -81,3 +81,37 @@ func TestAnOldSourceOfAListOrdersNothing(t *testing.T) {
 	put("far/", 8, 5, destruction.Order{Seconds: 80})
 	equal(t, "of the second source again", seconds(far), 80)
 }
+
+// A release that the publisher's operator went back from does not come back from a source that has
+// not heard of it. What that source publishes later counts.
+func TestAnOldSourceOfAListUndoesNoRollback(t *testing.T) {
+	w := follow(t, "data")
+	far := w.besides("far/")
+	w.cfg.Siblings = []string{transport.PublicURL(parseURL(t, w.front.Endpoint+"/"+buckettest.Bucket+"/far/"))}
+	w.configure()
+	begin := time.Now().UTC().Truncate(time.Second)
+	put := func(prefix string, number, minute int, release buckettest.Release) {
+		g := bucket.Generation{Number: number, Publisher: "test", Version: "test", PublishedAt: begin.Add(time.Duration(minute) * time.Minute)}
+		buckettest.Write(g, func(name string, content []byte) { w.store.Put(prefix+name, content) }, release)
+	}
+	sync := func(s *syncer.Syncer, want report.Result) {
+		t.Helper()
+		result, err := s.Sync(t.Context(), request.Sync{Demand: true})
+		must(t, err)
+		w.expect(result, "data", want)
+	}
+	put(prefix, 5, 1, of("2026.10", october()))
+	put("far/", 4, 1, of("2026.10", october()))
+	sync(w.syncer, report.Updated)
+	back := of("2026.09", september())
+	back.Held = true
+	put(prefix, 6, 2, back)
+	sync(w.syncer, report.Updated)
+	for range 2 {
+		sync(far, report.Refused)
+		w.serves("data", september())
+	}
+	sync(w.syncer, report.Unchanged)
+	put("far/", 5, 3, of("2026.11", files{"a.dat": "1", "b.dat": "2"}))
+	sync(far, report.Updated)
+}

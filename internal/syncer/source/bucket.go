@@ -111,7 +111,7 @@ func (k *bucketKind) release(ctx context.Context) (manifest.Release, error) {
 		return k.Served.Release, nil
 	}
 	k.answer.Replaced = saved.Offered != "" && saved.Offered != k.offer.id()
-	saved.Offered, saved.OfferedAt = k.offer.id(), k.offer.MirroredAt
+	saved.Offered, saved.OfferedAt, saved.OfferedHeld = k.offer.id(), k.offer.MirroredAt, k.offer.Held
 	if !k.answer.News {
 		saved.EpochTaken = k.offer.epoch
 	}
@@ -208,9 +208,12 @@ func (k *bucketKind) hadAt(g bucket.Generation) time.Time {
 }
 
 // isBehind is true for a generation of a source that shows something else than what another
-// source of this host had later. A newer release is never behind.
+// source of this host had later. A newer release is behind only where the publisher's operator
+// went back to what is served: the newer one may be what that operator left.
 func (k *bucketKind) isBehind(g bucket.Generation) bool {
-	if !k.isServed() || k.offer.id() == k.Served.ID() || k.offer.Release.Newer(k.Served.Release) {
+	saved := k.answer.Saved
+	wentBack := saved.OfferedHeld && saved.Offered == k.Served.ID()
+	if !k.isServed() || k.offer.id() == k.Served.ID() || k.offer.Release.Newer(k.Served.Release) && !wentBack {
 		return false
 	}
 	return g.PublishedAt.Before(k.offer.hadAt)
