@@ -25,7 +25,7 @@ type followers struct {
 	webConfig *httpserver.WebConfig
 	ids       *serve.IDs
 	budget    *rate.Budget
-	keepOnly  func(isKnown func(name string) bool) // forgets followers whose ids were removed; nil before serve
+	name      func(ids map[string]string) // tells who may follow; nil before serve
 }
 
 // openFollowers reads serve.web_config, unless there is no server.
@@ -91,8 +91,8 @@ func (f *followers) reload(cfg *config.Config, log zerolog.Logger) {
 	if err := f.ids.Reload(); err != nil {
 		log.Error().Err(err).Msg("serve.ids_file not reloaded: the old ids stay in force")
 	}
-	if f.keepOnly != nil {
-		f.keepOnly(f.ids.Has)
+	if f.name != nil {
+		f.name(f.ids.Rings())
 	}
 }
 
@@ -106,8 +106,8 @@ func (f *followers) serve(ctx context.Context, group *errgroup.Group, cfg *confi
 		return listenError("serve.listen", err)
 	}
 	log.Info().Stringer("address", listener.Addr()).Msg("serving followers")
-	f.keepOnly = e.Followers.KeepOnly
-	f.keepOnly(f.ids.Has)
+	f.name = e.Followers.Name
+	f.name(f.ids.Rings())
 	editions, err := e.Followers.Generations()
 	if err != nil {
 		return err

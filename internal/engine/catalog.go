@@ -114,11 +114,11 @@ func (f *Followers) Catalog() *catalog.Catalog {
 	return f.catalog
 }
 
-// KeepOnly forgets the followers whose ids were removed: their hosts, and the revisions that
-// stay on disk for them.
-func (f *Followers) KeepOnly(isKnown func(name string) bool) {
-	f.catalog.KeepOnly(isKnown)
-	f.fleet.Keep(isKnown)
+// Name tells who may follow, by the name of the id with its ring. It forgets all others: their
+// hosts, and the revisions that stay on disk for them.
+func (f *Followers) Name(ids map[string]string) {
+	f.catalog.KeepOnly(ids)
+	f.fleet.Name(ids)
 }
 
 // keeper is the catalog as the tree asks it.

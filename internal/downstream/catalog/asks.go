@@ -194,8 +194,13 @@ func (c *Catalog) KeepMax() int64 { return c.keepMax.Load() }
 // SetKeepMax changes it.
 func (c *Catalog) SetKeepMax(bytes int64) { c.keepMax.Store(bytes) }
 
-// KeepOnly forgets what followers asked about whose ids were removed.
-func (c *Catalog) KeepOnly(isKnown func(follower string) bool) {
+// KeepOnly forgets what followers asked about whose ids were removed. Clients without an id are
+// never forgotten.
+func (c *Catalog) KeepOnly(ids map[string]string) {
+	isKnown := func(follower string) bool {
+		_, isNamed := ids[follower]
+		return follower == "" || isNamed
+	}
 	c.asks.mu.Lock()
 	defer c.asks.mu.Unlock()
 	for _, entry := range c.asks.of {

@@ -184,11 +184,11 @@ func TestAnIDPushesOutOnlyWhatItAskedAboutItself(t *testing.T) {
 	equal(t, "releases", w.releases("addr_data"), "2026.06 2026.09 2026.10")
 
 	w.restart() // the state knows who asked
-	w.catalog.KeepOnly(func(name string) bool { return name != "evil" })
+	w.catalog.KeepOnly(map[string]string{"good": ""})
 	w.catalog.SetKeepMax(0)
 	w.prune()
 	equal(t, "releases after the id was removed", w.releases("addr_data"), "2026.06 2026.10")
-	w.catalog.KeepOnly(func(name string) bool { return false })
+	w.catalog.KeepOnly(nil)
 	w.prune()
 	equal(t, "releases after all ids were removed", w.releases("addr_data"), "2026.10")
 }

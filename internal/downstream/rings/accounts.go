@@ -253,11 +253,6 @@ func (f *reports) tallied(name string, k follower, r *hostReport, n int) {
 	}
 }
 
-// votes are what hosts say of a manifest.
-func (f *reports) votes(manifestName string) promotion.Votes {
-	return func(ring string) *promotion.Tally { return f.tallies[place{ring, manifestName}] }
-}
-
 // expire takes the votes of hosts that did not poll for a day.
 func (f *reports) expire(now time.Time) {
 	for name, of := range f.accounts {

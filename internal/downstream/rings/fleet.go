@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"syncd/internal/downstream/rings/promotion"
 	"syncd/internal/manifest"
 	"syncd/internal/manifest/destruction"
 	"syncd/internal/report"
@@ -100,6 +101,7 @@ func Read(catalog Catalog, saved Reader, configured []Ring, maxHosts int) (*Flee
 func newFleet(catalog Catalog, maxHosts int, log zerolog.Logger) *Fleet {
 	f := &Fleet{catalog: catalog, now: time.Now, memory: memory{reports: newReports(maxHosts)}}
 	f.log = log
+	f.listener.heard = map[place]heard{}
 	f.rulings = newRulings(func(key string) { f.changed[key] = true })
 	return f
 }
@@ -117,6 +119,7 @@ func (f *Fleet) open(saved Reader) error {
 func (f *Fleet) Configure(configured []Ring, maxHosts int) {
 	f.mu.Lock()
 	f.rings, f.maxHosts = configured, maxHosts
+	f.assign(f.rings)
 	for name, of := range f.accounts {
 		f.trim(name, of)
 	}
@@ -206,6 +209,9 @@ func (f *Fleet) seenLocked(a Asker, asked string) (report.Stop, bool) {
 	}
 	next.follow(f.get(a.name, a.follower(name)), visible)
 	f.set(a.name, a.follower(name), &next)
+	if p := (place{next.Ring, name}); next.hasState() && f.hear(p, next.SeenAt) {
+		f.changed[heardKey(p)] = true
+	}
 	f.advanceLocked(name, published)
 	against, counts := next.against()
 	if !counts {
@@ -219,13 +225,33 @@ func (f *Fleet) Forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.forget(f.now())
+	for _, p := range f.leave(f.now()) {
+		f.changed[heardKey(p)] = true
+	}
 }
 
-// Keep forgets the hosts of IDs that are not known any more.
-func (f *Fleet) Keep(isKnown func(name string) bool) {
+// Name tells which IDs there are, with their rings, and forgets the hosts of all others. Until
+// then, rings that this host hears for less than a day are taken to have any number of IDs.
+func (f *Fleet) Name(ids map[string]string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.keepOnly(isKnown)
+	f.ids = maps.Clone(ids)
+	if f.ids == nil {
+		f.ids = map[string]string{}
+	}
+	f.assign(f.rings)
+	f.keepOnly(func(name string) bool {
+		_, isNamed := f.ids[name]
+		return name == "" || isNamed
+	})
+}
+
+// votesLocked are what hosts say of a manifest.
+func (f *Fleet) votesLocked(manifestName string) promotion.Votes {
+	return func(ring string) promotion.Ballot {
+		p := place{ring, manifestName}
+		return promotion.Ballot{Tally: f.tallies[p], Named: f.expected(p, f.now())}
+	}
 }
 
 // announce logs new stops and saves them at once.

@@ -58,6 +58,7 @@ type world struct {
 	most  int // hosts of an ID
 	served
 	destroyed map[string][]destruction.Gone
+	ids       map[string]string // that the file names; tests without any use what names they like
 }
 
 // catalog is what a world serves and has destroyed.
@@ -94,6 +95,9 @@ func (w *world) open(rings ...Ring) {
 		w.t.Fatal(err)
 	}
 	w.now = func() time.Time { return w.time }
+	if w.listener.ids = map[string]string{}; w.ids != nil {
+		w.Name(w.ids)
+	}
 	w.Configure(rings, w.most)
 }
 

@@ -19,6 +19,7 @@ type memory struct {
 	mu sync.RWMutex // guards what follows, and what a Fleet has beside it
 	reports
 	rulings
+	listener
 }
 
 func (m *memory) readLocked(saved Reader) error {
@@ -35,6 +36,11 @@ func (m *memory) readLocked(saved Reader) error {
 			}
 		case key == kindProving:
 			_ = json.Unmarshal(value, &m.proving) // without it, rings begin with what their hosts took
+		case parts[0] == kindHeard && len(parts) == 3:
+			var since time.Time
+			if json.Unmarshal(value, &since) == nil {
+				m.heard[place{parts[1], parts[2]}] = heard{Since: since}
+			}
 		case parts[0] == kindBegun && len(parts) == 4:
 			var b begun
 			if json.Unmarshal(value, &b) == nil {
@@ -50,6 +56,13 @@ func (m *memory) readLocked(saved Reader) error {
 	})
 	for name, of := range m.accounts {
 		m.loaded(name, of)
+		for _, manifests := range of.hosts {
+			for manifestName, r := range manifests {
+				if r.hasState() {
+					m.recall(place{r.Ring, manifestName}, r.SeenAt)
+				}
+			}
+		}
 	}
 	return err
 }
@@ -184,6 +197,10 @@ func (m *memory) entryLocked(key string) any {
 	case kindProving:
 		if len(m.proving) > 0 {
 			return m.proving
+		}
+	case kindHeard:
+		if h, found := m.heard[place{parts[1], parts[2]}]; found {
+			return h.Since
 		}
 	case kindBegun:
 		if b, found := m.begun[target{parts[1], Version{Release: manifest.Release(parts[2]), Revision: parts[3]}}]; found {

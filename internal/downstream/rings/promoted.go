@@ -72,7 +72,7 @@ func (f *Fleet) advanceLocked(name string, published []Served) {
 	}
 	for _, s := range published {
 		for i, ring := range f.rings {
-			d := f.rings.Decide(i, f.past(name, s), f.now(), f.votes(name))
+			d := f.rings.Decide(i, f.past(name, s), f.now(), f.votesLocked(name))
 			if d.IsNew && ring.NeedsProof() {
 				t := target{name, s.Version}
 				f.begin(t, ring.Name, d.At.UTC())

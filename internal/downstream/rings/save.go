@@ -16,6 +16,7 @@ const (
 	kindApproval = "approval"
 	kindBegun    = "begun"
 	kindProving  = "proving" // one entry
+	kindHeard    = "heard"   // since when; see listener
 )
 
 const (
@@ -38,6 +39,8 @@ func parseReportKey(key string) (name string, k follower, isReport bool) {
 func begunKey(t target) string {
 	return strings.Join([]string{kindBegun, t.manifest, string(t.Release), t.Revision}, "\x00")
 }
+
+func heardKey(p place) string { return strings.Join([]string{kindHeard, p.ring, p.manifest}, "\x00") }
 
 func stopKey(t target) string {
 	parts := []string{kindStop, t.manifest, string(t.Release)}

@@ -129,7 +129,7 @@ func (f *Fleet) judgeLocked(t target, name, host string) (stop report.Stop, isNe
 	if f.isApproved(f.servedLocked(t)) {
 		return report.Stop{}, false
 	}
-	by, from, found := f.rings.Stopped(t.Version, f.votes(t.manifest))
+	by, from, found := f.rings.Stopped(t.Version, f.votesLocked(t.manifest))
 	if !found {
 		return report.Stop{}, false
 	}

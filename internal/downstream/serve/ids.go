@@ -25,7 +25,7 @@ type Identity struct {
 type IDs struct {
 	path  string
 	known atomic.Pointer[map[prefix]Identity]
-	names atomic.Pointer[map[string]bool]
+	rings atomic.Pointer[map[string]string] // by name
 }
 
 // prefix is the first half of the sum of an id. A look-up by it takes a time that depends
@@ -47,12 +47,12 @@ func (i *IDs) Reload() error {
 	if err != nil {
 		return err
 	}
-	known, names := make(map[prefix]Identity, len(all)), make(map[string]bool, len(all))
+	known, rings := make(map[prefix]Identity, len(all)), make(map[string]string, len(all))
 	for _, id := range all {
-		known[prefix(id.sum[:])], names[id.Name] = id, true
+		known[prefix(id.sum[:])], rings[id.Name] = id, id.Ring
 	}
 	i.known.Store(&known)
-	i.names.Store(&names)
+	i.rings.Store(&rings)
 	return nil
 }
 
@@ -63,13 +63,12 @@ func (i *IDs) find(id string) (Identity, bool) {
 	return known, subtle.ConstantTimeCompare(known.sum[:], sum[:]) == 1
 }
 
-// Has is true for the name of an id, and for "" in the place of a name. Without a file, it
-// is true for "" only.
-func (i *IDs) Has(name string) bool {
-	if name == "" || i == nil {
-		return name == ""
+// Rings returns the ring of each id by its name; nil without a file.
+func (i *IDs) Rings() map[string]string {
+	if i == nil {
+		return nil
 	}
-	return (*i.names.Load())[name]
+	return *i.rings.Load()
 }
 
 // maxIDs limits a file of ids in bytes.

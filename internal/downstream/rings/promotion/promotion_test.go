@@ -72,12 +72,12 @@ func TestHostsProveARelease(t *testing.T) {
 		"two IDs: each supplies at most two of three": {map[string]hosts{"a": {present: 9, proving: 9}, "b": {present: 1, proving: 1}}, true},
 		"two IDs: one alone is not enough":            {map[string]hosts{"a": {present: 9, proving: 9}, "b": {silent: 1}}, false},
 	} {
-		if got := tally(row.ids).Proves(v, rest); got != row.want {
+		if got := (Ballot{Tally: tally(row.ids)}).Proves(v, rest); got != row.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
 	any3 := Ring{Name: "rest", AfterHosts: 3}
-	if !tally(with(many(3, serves), "e", hosts{present: 50})).Proves(v, any3) {
+	if !(Ballot{Tally: tally(with(many(3, serves), "e", hosts{present: 50}))}.Proves(v, any3)) {
 		t.Error("three hosts are enough without a share")
 	}
 }
@@ -95,13 +95,53 @@ func TestAnIDStopsNoMoreThanItsShare(t *testing.T) {
 		"hosts that are silent count for the stop": {map[string]hosts{"a": {present: 1, refusing: 1}, "b": {silent: 1}, "c": {silent: 1}, "d": {silent: 1}}, false},
 	} {
 		all := tally(row.ids)
-		if _, _, got := three.Stopped(v, func(ring string) *Tally {
+		if _, _, got := three.Stopped(v, func(ring string) Ballot {
 			if ring == "canary" {
-				return all
+				return Ballot{Tally: all}
 			}
-			return nil
+			return Ballot{}
 		}); got != row.want {
 			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// IDs of a ring of which nothing was heard yet have their votes, too.
+func TestAnIDThatAsksFirstIsNotTheWholeRing(t *testing.T) {
+	share, any1 := Ring{Name: "rest", StopAbove: 0.3, AfterShare: 0.8, AfterHosts: 1}, Ring{Name: "rest", StopAbove: -1, AfterHosts: 3}
+	first, invented := map[string]hosts{"first": {present: 1, proving: 1}}, map[string]hosts{"evil": {present: 99, proving: 99, refusing: 99}}
+	for name, row := range map[string]struct {
+		ids           map[string]hosts
+		ring          Ring
+		named         int
+		proves, stops bool
+	}{
+		"alone, and nobody else is named":   {first, share, 1, true, false},
+		"alone of five":                     {first, share, 5, false, false},
+		"four of five":                      {many(4, hosts{present: 1, proving: 1}), share, 5, true, false},
+		"three of five":                     {many(3, hosts{present: 1, proving: 1}), share, 5, false, false},
+		"more than are named":               {many(5, hosts{present: 1, proving: 1}), share, 3, true, false},
+		"invented hosts of one of four":     {invented, share, 4, false, false},
+		"invented hosts of one of three":    {invented, share, 3, false, true},
+		"three hosts of one of three":       {invented, any1, 3, false, false},
+		"three hosts of one that is alone":  {invented, any1, 1, true, false},
+		"any three of many":                 {many(3, hosts{present: 1, proving: 1}), any1, 1000, true, false},
+		"two of four refuse":                {many(2, hosts{present: 1, refusing: 1}), share, 4, false, true},
+		"one of four refuses":               {many(1, hosts{present: 1, refusing: 1}), share, 4, false, false},
+		"silent ones count once, if at all": {map[string]hosts{"a": {present: 1, proving: 1}, "b": {silent: 1}}, share, 2, false, false},
+	} {
+		ballot := Ballot{Tally: tally(row.ids), Named: row.named}
+		if got := ballot.Proves(v, row.ring); got != row.proves {
+			t.Errorf("%s: proves %t", name, got)
+		}
+		_, _, stops := Rings{{Name: "canary", StopAbove: -1}, row.ring}.Stopped(v, func(ring string) Ballot {
+			if ring == "canary" {
+				return ballot
+			}
+			return Ballot{}
+		})
+		if stops != row.stops {
+			t.Errorf("%s: stops %t", name, stops)
 		}
 	}
 }
@@ -111,19 +151,19 @@ func TestVotesAreTakenBack(t *testing.T) {
 	all := tally(with(many(3, hosts{present: 1, proving: 1}), "evil", hosts{present: 2, refusing: 1}))
 	all.Add("evil", Vote{IsPresent: true, Refuses: v}, -1)
 	all.Add("evil", Vote{IsPresent: true}, -1)
-	if !all.Proves(v, rest) || all.Hosts() != 3 || all.Refused(v) != 0 || len(all.RefusedVersions()) != 0 {
+	if !(Ballot{Tally: all}.Proves(v, rest)) || all.Hosts() != 3 || all.Refused(v) != 0 || len(all.RefusedVersions()) != 0 {
 		t.Errorf("%+v", all)
 	}
 }
 
 func TestRingsBeginOneAfterAnother(t *testing.T) {
-	proven := func(ring string) *Tally {
+	proven := func(ring string) Ballot {
 		if ring == "canary" {
-			return tally(many(3, hosts{present: 1, proving: 1}))
+			return Ballot{Tally: tally(many(3, hosts{present: 1, proving: 1}))}
 		}
-		return nil
+		return Ballot{}
 	}
-	none := func(string) *Tally { return nil }
+	none := func(string) Ballot { return Ballot{} }
 	began := map[string]time.Time{"rest": live.Add(5 * time.Hour)}
 	for name, row := range map[string]struct {
 		ring  string

@@ -53,8 +53,8 @@ func (r Rings) NameOf(name string) string {
 // NeedProof is true if some ring waits for another one.
 func (r Rings) NeedProof() bool { return slices.ContainsFunc(r, Ring.NeedsProof) }
 
-// Votes returns what the hosts of a ring say of a manifest; nil for nothing.
-type Votes func(ring string) *Tally
+// Votes returns what the hosts of a ring say of a manifest.
+type Votes func(ring string) Ballot
 
 // Stopped returns the first ring that must not see a version which the hosts of an earlier
 // ring refused; found is false for none.

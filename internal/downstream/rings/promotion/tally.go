@@ -107,7 +107,14 @@ func (t *Tally) Proven(v Version) (hosts, present int) {
 	return hosts, present
 }
 
-func (t *Tally) refusedMoreThan(v Version, share float64) bool {
+// Ballot is what the hosts of a ring say of a manifest, and how many IDs have a vote at least.
+type Ballot struct {
+	*Tally
+	Named int // IDs of the ring, whether their hosts said something or not; 0 if only those count that did
+}
+
+func (b Ballot) refusedMoreThan(v Version, share float64) bool {
+	t := b.Tally
 	if t == nil || len(t.refused[v]) == 0 {
 		return false
 	}
@@ -115,20 +122,21 @@ func (t *Tally) refusedMoreThan(v Version, share float64) bool {
 	for id, n := range t.refused[v] {
 		sum += vote / int64(t.ids[id].hosts) * int64(n)
 	}
-	return float64(sum) > share*float64(vote)*float64(len(t.ids))
+	return float64(sum) > share*float64(vote)*float64(max(len(t.ids), b.Named))
 }
 
 // Proves is true when enough hosts prove a version for a ring that waits for them. A host that
 // was silent for a day is no success, and its ID goes on having its part.
-func (t *Tally) Proves(v Version, ring Ring) bool {
+func (b Ballot) Proves(v Version, ring Ring) bool {
+	t := b.Tally
 	if t == nil || len(t.proven[v]) == 0 {
 		return false
 	}
-	sum, hosts, most := int64(0), 0, part(ring.AfterHosts, len(t.ids))
+	sum, hosts, most := int64(0), 0, part(ring.AfterHosts, max(len(t.ids), b.Named))
 	for id, n := range t.proven[v] {
 		sum += vote / int64(t.ids[id].present) * int64(n)
 		hosts += min(n, most)
 	}
 	rounding := float64(t.hosts) // less than 1 for each host
-	return hosts >= ring.AfterHosts && float64(sum)+rounding >= math.Floor(ring.AfterShare*float64(vote)*float64(t.present))
+	return hosts >= ring.AfterHosts && float64(sum)+rounding >= math.Floor(ring.AfterShare*float64(vote)*float64(max(t.present, b.Named)))
 }
