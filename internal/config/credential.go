@@ -34,6 +34,8 @@ type Credential struct {
 	parent string // the key that holds customer_id, for errors
 	reads  Changer
 
+	isFurther bool // of a source behind another one
+
 	known func() Secret // what Read has returned before; nil for nothing
 }
 
@@ -94,6 +96,9 @@ func (c Credential) Read() (Secret, error) {
 				c.reads = Changer{}
 			}
 			return c.readUnitFile(path)
+		}
+		if c.isFurther {
+			return "", c.error(document.Place{Key: c.parent}, "no Customer ID is configured", "write customer_id_file into this entry: those of the environment and of the systemd unit are for the first source only")
 		}
 		return "", c.error(document.Place{Key: c.parent}, "no Customer ID is configured", fourWays)
 	}

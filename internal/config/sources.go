@@ -64,6 +64,7 @@ func (d *decoder) sources(c *Config) document.Setter {
 			keys := d.sourceKeys(&all[i])
 			keys["name"] = document.Scalar(&all[i].Name, value.Name)
 			d.Mapping(at, item, keys)
+			all[i].Credential.isFurther = i > 0
 			if i < len(all)-1 && !d.IsSet(at+".retry.max_elapsed") {
 				all[i].Retry.MaxElapsed = nextPatience
 			}

@@ -23,6 +23,10 @@ func TestSeveralSources(t *testing.T) {
 	if id, err := c.Others[0].ReadID(); err != nil || id.Reveal() != "another-id" {
 		t.Error(err)
 	}
+	bare := mustLoad(t, file(near, strings.Replace(far, ", customer_id: another-id", "", 1)))
+	if _, err := bare.Others[0].ReadID(); err == nil || !strings.Contains(err.Error(), "source[1]: no Customer ID is configured; write customer_id_file into this entry") {
+		t.Error(err)
+	}
 	for _, row := range []struct{ text, want string }{
 		{file(near), "source: is a list of 1"},
 		{file(near, near), "source[1]: has the name of a source above"},
