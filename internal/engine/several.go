@@ -17,6 +17,7 @@ func (e *Engine) listSources(a *active) {
 	for i, c := range a.others {
 		from := a.config.Others[i]
 		other := a.syncer.From(c.provider, c.bucket, e.fetcherOf(a.config, from, c), transport.PublicURL(from.URL), siblings(a.config, from))
+		a.syncer.Next(other.Repairer)
 		all = append(all, sources.Source{Name: from.Name, Sync: other.Sync})
 	}
 	var err error

@@ -1,6 +1,8 @@
 package syncer_test
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,4 +116,24 @@ func TestAnOldSourceOfAListUndoesNoRollback(t *testing.T) {
 	sync(w.syncer, report.Unchanged)
 	put("far/", 5, 3, of("2026.11", files{"a.dat": "1", "b.dat": "2"}))
 	sync(far, report.Updated)
+}
+
+// What the first source of a list cannot give is repaired from the next one.
+func TestTheNextSourceOfAListRepairs(t *testing.T) {
+	w := follow(t, "data")
+	w.put(1, of("2026.09", september()))
+	w.store.Publish("far/", 1, of("2026.09", september()))
+	w.expect(w.poll(), "data", report.Updated)
+	w.corrupt("data/a.dat")
+	w.front.Answer(func(rw http.ResponseWriter, r *http.Request) bool {
+		return strings.HasPrefix(buckettest.Name(r), prefix) && notFound(rw)
+	})
+	if result := w.repair(); result.OK() {
+		t.Errorf("%+v", result)
+	}
+	w.syncer.Next(w.besides("far/").Repairer)
+	if result := w.repair(); len(result.Damage) != 1 || !result.OK() {
+		t.Errorf("%+v", result)
+	}
+	w.serves("data", september())
 }

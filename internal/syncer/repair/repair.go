@@ -23,15 +23,19 @@ import (
 // Repairer repairs one data directory. Safe for concurrent use.
 type Repairer struct {
 	tree      *golive.Tree
-	downloads *download.Downloader
+	downloads []*download.Downloader // of each source, in order of preference
 	running   *Running
 	progress  *progress.Tracker
 }
 
 // New returns a Repairer that reports its progress to tracker.
 func New(tree *golive.Tree, downloads *download.Downloader, running *Running, tracker *progress.Tracker) *Repairer {
-	return &Repairer{tree, downloads, running, tracker}
+	return &Repairer{tree, []*download.Downloader{downloads}, running, tracker}
 }
+
+// Next says that what the sources so far do not give comes from that of another Repairer of the
+// same mirror. Call it before the first repair.
+func (r *Repairer) Next(other *Repairer) { r.downloads = append(r.downloads, other.downloads...) }
 
 // Running are the objects that repairs of a data directory download, which pruning must
 // keep. The zero value is ready to use. Safe for concurrent use.
@@ -156,5 +160,13 @@ func (r *Repairer) refetch(ctx context.Context, d mirror.Damage) error {
 		return err
 	}
 	file := manifest.File{Reference: d.File.Reference, Path: d.File.Path, Expected: d.File.Object.Digest()}
-	return r.downloads.Obtain(ctx, d.Manifest, file, d.File.Size, r.tree.Inventory.Add)
+	var errs []error
+	for _, downloads := range r.downloads {
+		err := downloads.Obtain(ctx, d.Manifest, file, d.File.Size, r.tree.Inventory.Add)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
