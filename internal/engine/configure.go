@@ -176,6 +176,9 @@ func (e *Engine) connect(cfg *config.Config, from config.Source, believed *belie
 				return nil, "", err
 			}
 		}
+		if believes != nil && len(cfg.Others) > 0 {
+			believes.At(from.URL.String())
+		}
 		client.Believe(believes, believer.CountOf(from.S3.IsSet()))
 		client.Keep(e.Followers.keptFor(cfg))
 		client.Patch(e.mirror.Objects.Open, transport.MinRate(from.MinRate))

@@ -19,6 +19,7 @@ type Belief struct {
 	Expires    time.Time         `json:"expires,omitzero"`
 	Count      string            `json:"count,omitempty"`    // of the generation; "" in states of before
 	Began      int64             `json:"began,omitempty"`    // of the generation
+	Place      string            `json:"place,omitempty"`    // which of several sources gave it; "" for the only one
 	Published  time.Time         `json:"published,omitzero"` // of the generation; zero in states of before
 	Content    manifest.ObjectID `json:"content,omitzero"`   // digest of what the generation shows
 	Signers    []string          `json:"signers,omitempty"`  // names of the keys that count

@@ -56,7 +56,8 @@ func (c Count) of(says string) Count {
 // Believer judges the texts of one upstream. Safe for concurrent use.
 type Believer struct {
 	*known
-	next judged // guarded by mu
+	place string // which of several sources it is, see At
+	next  judged // guarded by mu
 }
 
 // known is what a host believes, whichever upstream said it.
@@ -200,7 +201,7 @@ func (b *Believer) checkOriginLocked(c bucket.Current) error {
 // before, and the time.
 func (b *Believer) judgeLocked(count Count, c bucket.Current) error {
 	s := b.next.statement
-	if err := b.checkOrderLocked(line{count.of(c.Count), c.Began}, s.Generation); err != nil {
+	if err := b.checkOrderLocked(b.lineLocked(count.of(c.Count), c.Began), s.Generation); err != nil {
 		return err
 	}
 	if s.Generation != c.Generation || s.SHA256 != c.SHA256 {
@@ -271,7 +272,7 @@ func (b *Believer) Generation(count Count, g bucket.Generation) error {
 	s := b.next.statement
 	carrier := count
 	count = count.of(g.Count) // that of current.json is not signed
-	of := line{count, g.Began}
+	of := b.lineLocked(count, g.Began)
 	if err := b.checkOrderLocked(of, s.Generation); err != nil {
 		return err
 	}
@@ -297,7 +298,7 @@ func (b *Believer) Generation(count Count, g bucket.Generation) error {
 	next.Rings[of.key(g.Ring)] = store.Believed{Number: s.Generation, SHA256: s.SHA256}
 	next.Generation, next.Issued, next.Expires, next.Signers, next.Count = s.Generation, s.Issued, s.Expires, b.next.signers, count.name()
 	forget(next.Rings, of)
-	next.Began, next.Published, next.Content = g.Began, g.PublishedAt, contentOf(g)
+	next.Began, next.Place, next.Published, next.Content = g.Began, b.place, g.PublishedAt, contentOf(g)
 	return b.keepLocked(next)
 }
 

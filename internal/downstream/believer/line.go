@@ -2,6 +2,7 @@ package believer
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -14,25 +15,43 @@ import (
 	"syncd/internal/store"
 )
 
-// line is a counting of generations of its own: a publisher's count, and when the bucket began.
-// Numbers of two lines do not say which generation is older.
+// line is a counting of generations of its own: a publisher's count, when the bucket began and,
+// for one of several sources, which of them gives it. Numbers of two lines do not say which
+// generation is older.
 type line struct {
 	count Count
 	began int64
+	place string // "" for the only source
+}
+
+// lineLocked is the line of what this upstream gives.
+func (b *Believer) lineLocked(count Count, began int64) line { return line{count, began, b.place} }
+
+// At says which of several sources the upstream is. A publisher begins two places at the same
+// moment, and counts in each for itself; so do two hosts that serve the same. It comes before the
+// first judgement.
+func (b *Believer) At(place string) {
+	sum := sha256.Sum256([]byte(place))
+	b.place = hex.EncodeToString(sum[:8])
 }
 
 // maxLines bounds the lines that a belief keeps. Without one, published_at still decides.
 const maxLines = 16
 
-// mark stands before the beginning of a bucket. No ring has a slash in its name.
-const mark = "@"
+// mark stands before the beginning of a bucket, and placed before the place, if there is one. No
+// ring has a slash in its name.
+const mark, placed = "@", "~"
 
 // key is where the belief has a ring of the line.
 func (l line) key(ring string) string {
-	if l.began == 0 {
+	if l.began == 0 && l.place == "" {
 		return string(l.count) + ring
 	}
-	return string(l.count) + mark + strconv.FormatInt(l.began, 10) + "/" + ring
+	key := string(l.count) + mark + strconv.FormatInt(l.began, 10)
+	if l.place != "" {
+		key += placed + l.place
+	}
+	return key + "/" + ring
 }
 
 // has is true for a key of the line.
@@ -45,6 +64,7 @@ func lineOf(key string) (l line) {
 	}
 	began, _, isMarked := strings.Cut(key, "/")
 	if began, found := strings.CutPrefix(began, mark); found && isMarked {
+		began, l.place, _ = strings.Cut(began, placed)
 		l.began, _ = strconv.ParseInt(began, 10, 64)
 	}
 	return l
@@ -53,9 +73,9 @@ func lineOf(key string) (l line) {
 // lastLocked is the line of the generation that was believed last.
 func (k *known) lastLocked() line {
 	if k.belief.Count == bucket.CountBucket {
-		return line{Bucket, k.belief.Began}
+		return line{Bucket, k.belief.Began, k.belief.Place}
 	}
-	return line{Serving, k.belief.Began}
+	return line{Serving, k.belief.Began, k.belief.Place}
 }
 
 // checkLinesLocked refuses a generation of another line that was published before the last one
@@ -107,8 +127,7 @@ func forget(rings map[string]store.Believed, last line) {
 		lines[lineOf(key)] = true
 	}
 	delete(lines, last)
-	delete(lines, line{Serving, 0})
-	delete(lines, line{Bucket, 0})
+	maps.DeleteFunc(lines, func(l line, _ bool) bool { return l.began == 0 && l.place == "" })
 	oldest := slices.SortedFunc(maps.Keys(lines), func(a, b line) int { return int(min(max(a.began-b.began, -1), 1)) })
 	for _, l := range oldest[:max(len(oldest)-maxLines, 0)] {
 		maps.DeleteFunc(rings, func(key string, _ store.Believed) bool { return l.has(key) })

@@ -75,6 +75,50 @@ func TestASecondPlaceCannotGoBack(t *testing.T) {
 	w.refuses(refusal.UpstreamRollback, later, laterText)
 }
 
+// A publisher begins both of its places at once, and one of them misses a publication. The
+// follower goes on there although the numbers are lower, and neither place brings back what the
+// other has replaced. So it is for two hosts that serve the same, which count minutes.
+func TestPlacesThatBeganAtOnceHaveNumbersOfTheirOwn(t *testing.T) {
+	for name, count := range map[string]believer.Count{"buckets": believer.Bucket, "hosts": believer.Serving} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1, 1)
+			w.count = count
+			at := func(number int, hours time.Duration, content byte) (bucket.Current, bucket.Generation) {
+				c, g := w.place(0, number, start.Add(hours*time.Hour), content)
+				if count == believer.Serving {
+					g.Count = bucket.CountHost
+					c = w.name(g)
+					c.Count = g.Count
+				}
+				return c, g
+			}
+			near := w.host
+			far := near.Beside()
+			near.At("https://near.example.net")
+			far.At("https://far.example.net")
+
+			first, firstText := at(1, 0, 1)
+			third, thirdText := at(3, 2, 3)
+			fourth, fourthText := at(4, 3, 4)
+			farThird, farThirdText := at(2, 2, 3)
+			farFifth, farFifthText := at(3, 4, 5)
+			w.believes(first, firstText)
+			w.believes(third, thirdText)
+			w.host = far
+			w.refuses(refusal.UpstreamRollback, first, firstText)
+			w.believes(farThird, farThirdText)
+			w.believes(farFifth, farFifthText)
+			w.refuses(refusal.UpstreamRollback, farThird, farThirdText)
+			w.host = near
+			w.refuses(refusal.UpstreamRollback, third, thirdText)
+			w.refuses(refusal.UpstreamRollback, fourth, fourthText)
+			w.believes(at(5, 5, 6))
+			w.host = far
+			w.refuses(refusal.UpstreamRollback, farFifth, farFifthText)
+		})
+	}
+}
+
 // One place may be frozen while the publisher signs at another one.
 func TestEachPlaceIsFrozenForItself(t *testing.T) {
 	w := newWorld(t, 1, 1)

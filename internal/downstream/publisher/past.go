@@ -34,7 +34,7 @@ func (p Past) epochIn(began int64) int64 {
 func (p *Publisher) beganOf(at texts.State) int64 {
 	past := *p.past.Load()
 	if at.Present.Number == 0 && at.BeganAt() == 0 && past == (Past{}) {
-		return time.Now().Unix()
+		return time.Now().Add(time.Duration(p.cfg.Turn) * time.Minute).Unix()
 	}
 	return max(at.BeganAt(), past.Began)
 }

@@ -49,6 +49,7 @@ type Config struct {
 	Version string
 	Recheck time.Duration // how long the bucket is trusted to be as it was left
 	Past    Past          // of the place, by earlier processes
+	Turn    int           // of the place among those of this host: places that begin together tell times that differ
 
 	Signer  *trust.Signer    // nil signs nothing
 	Patches contents.Patches // nil for none

@@ -54,6 +54,16 @@ func TestTheSecondSourceGoesOn(t *testing.T) {
 	p.Sync(0)
 	f.Sync(0)
 	uses("at first", "near", false)
+	began := func(prefix string) int64 {
+		text, err := os.ReadFile(p.store.Path(prefix + "generations/1.json"))
+		f.Must(err)
+		g, err := bucket.ParseGeneration(1, text)
+		f.Must(err)
+		return g.Began
+	}
+	if began("mirror/") == began("far/") {
+		t.Error("both places began at the same second, so that signed numbers of both would be compared")
+	}
 
 	content := strings.Repeat("september", 300_000)
 	half := len(content) / 2

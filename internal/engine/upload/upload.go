@@ -100,9 +100,9 @@ func (u *Uploader) Prepare(cfg *config.Config, signer *trust.Signer) (all []*Pub
 			return nil, cfg.At("election").Error(cfg.Path, "lets one publisher write, but the trust text asks for signatures of several", "remove it: publishers without an election do not cross either")
 		}
 	}
-	for _, t := range cfg.Publish.Targets {
+	for turn, t := range cfg.Publish.Targets {
 		settings.target = t
-		p, err := u.prepare(cfg, settings, signer)
+		p, err := u.prepare(cfg, settings, signer, turn)
 		if err != nil {
 			for _, p := range all {
 				if !slices.Contains(u.publishers(), p) {
@@ -117,7 +117,7 @@ func (u *Uploader) Prepare(cfg *config.Config, signer *trust.Signer) (all []*Pub
 }
 
 // prepare returns the publisher of a place: the one in force, or a new one.
-func (u *Uploader) prepare(cfg *config.Config, settings settings, signer *trust.Signer) (*Publisher, error) {
+func (u *Uploader) prepare(cfg *config.Config, settings settings, signer *trust.Signer, turn int) (*Publisher, error) {
 	for _, before := range u.publishers() {
 		if reflect.DeepEqual(before.settings, settings) {
 			return before, nil
@@ -141,7 +141,7 @@ func (u *Uploader) prepare(cfg *config.Config, settings settings, signer *trust.
 		Place: at, Grace: t.Grace, Lease: cfg.Election.Lease, Mirror: u.cfg.Served, Objects: u.cfg.Mirror.Objects, Observer: made.series, Revision: u.cfg.Mirror.Records.Revision, Memory: memory{u.cfg.Store.Uploads(), outcomes.place}, Keep: outcomes.keep, KeepCollection: outcomes.keepCollection, MustCollect: known.CollectionError != "", Log: log,
 		Configured: func(name string) bool { return u.cfg.Config().Has(name) }, Order: u.cfg.Order, Version: u.cfg.Version, Recheck: cfg.RecheckInterval,
 		Signer: signer, Patches: u.cfg.Patches,
-		Past: publisher.Past{Began: known.Began, Epoch: known.Epoch, Generation: known.Generation, Wrote: !known.PublishedAt.IsZero()},
+		Turn: turn, Past: publisher.Past{Began: known.Began, Epoch: known.Epoch, Generation: known.Generation, Wrote: !known.PublishedAt.IsZero()},
 	})
 	return made, err
 }
