@@ -90,7 +90,14 @@ func checkKeys(cfg *config.Config) error {
 
 // checkClients makes the client of each configured service, which reads its ca_file.
 func checkClients(a *cli.App, cfg *config.Config, id config.Secret) error {
-	if err := checkClient(a, cfg, "source", cfg.Source.Service(), id); err != nil {
+	err := cfg.EachSource(func(key string, s *config.Source) error {
+		ofSource := id
+		if s != &cfg.Source {
+			ofSource = "" // it goes to the first source alone
+		}
+		return checkClient(a, cfg, key, s.Service(), ofSource)
+	})
+	if err != nil {
 		return err
 	}
 	services := cfg.Services.Configured()

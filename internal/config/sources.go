@@ -20,6 +20,15 @@ const (
 // Sources are the source and the others, in order of preference.
 func (c *Config) Sources() []Source { return append([]Source{c.Source}, c.Others...) }
 
+// EachSource calls do with the key of each source and its settings, until one returns an error.
+func (c *Config) EachSource(do func(key string, s *Source) error) error {
+	err := do(c.sourcePath(0), &c.Source)
+	for i := 0; i < len(c.Others) && err == nil; i++ {
+		err = do(c.sourcePath(i+1), &c.Others[i])
+	}
+	return err
+}
+
 // SourceURLs are the addresses of all sources, as records show them.
 func (c *Config) SourceURLs() (urls []string) {
 	for _, s := range c.Sources() {
@@ -76,23 +85,22 @@ func (d *decoder) sources(c *Config) document.Setter {
 // checkSources checks how the values of all sources relate. Only the first one has a Customer
 // ID of the environment: it must reach no other host.
 func (d *decoder) checkSources(c *Config) {
+	env, i := d.env, 0
+	_ = c.EachSource(func(at string, s *Source) error { // fails never
+		d.checkSource(at, s, env)
+		env = Environment{}
+		return nil
+	})
 	if len(c.Others) == 0 {
-		d.checkSource("source", &c.Source, d.env)
 		return
 	}
-	d.checkSource(c.sourcePath(0), &c.Source, d.env)
-	for i := range c.Others {
-		d.checkSource(c.sourcePath(i+1), &c.Others[i], Environment{})
-	}
-	for i := range c.Sources() {
-		s, at := &c.Source, c.sourcePath(i)
-		if i > 0 {
-			s = &c.Others[i-1]
-		}
+	_ = c.EachSource(func(at string, s *Source) error {
+		before := c.Sources()[:i]
+		i++
 		if s.Name == "" && s.URL != nil {
 			s.Name = s.URL.Host
 		}
-		isBefore := func(same func(Source) bool) bool { return slices.ContainsFunc(c.Sources()[:i], same) }
+		isBefore := func(same func(Source) bool) bool { return slices.ContainsFunc(before, same) }
 		switch {
 		case s.Bundles != "":
 			d.Fail(at+".bundles", "is not for a list", "name the folder as the only source, or take bundles by `syncd bundle import`, beside any source")
@@ -103,5 +111,6 @@ func (d *decoder) checkSources(c *Config) {
 		case s.URL != nil && isBefore(func(other Source) bool { return other.URL != nil && other.URL.String() == s.URL.String() }):
 			d.Fail(at, "is a source above", "remove it")
 		}
-	}
+		return nil
+	})
 }

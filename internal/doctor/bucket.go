@@ -17,6 +17,7 @@ import (
 
 	"syncd/internal/clients/signature"
 	"syncd/internal/config"
+	"syncd/internal/config/document"
 	"syncd/internal/config/place"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/downstream/objectstore"
@@ -29,8 +30,12 @@ import (
 // store is a configured place in object storage.
 type store struct {
 	config.S3
-	key string // source.s3 or publish.s3
+	key      string // such as source.s3 or publish.s3[1]
+	isTarget bool   // it is published to
 }
+
+// bucket is the place of the source.
+func (s *setup) bucket() store { return store{S3: s.cfg.Source.S3, key: s.sourceAt + ".s3"} }
 
 // checkCredentials looks for the keys that the requests to source.s3 are signed with.
 func (s *storage) checkCredentials(ctx context.Context) []Finding {
@@ -206,14 +211,18 @@ func (s *storage) checkPublish(ctx context.Context) []Finding {
 	case !isThere:
 		return []Finding{failure(s.giveKeys(), "publish.s3: no credentials for S3 are found")}
 	}
-	for _, t := range s.cfg.Publish.Targets {
-		found = append(found, s.checkTarget(ctx, t)...)
+	for i, t := range s.cfg.Publish.Targets {
+		at := store{t.S3, "publish.s3", true}
+		if len(s.cfg.Publish.Targets) > 1 {
+			at.key = document.Index(at.key, i)
+		}
+		found = append(found, of(t.Name, s.checkTarget(ctx, t, at))...)
 	}
 	return append(found, s.judgeUploads(ctx)...)
 }
 
 // checkTarget looks at a place as a publisher does.
-func (s *storage) checkTarget(ctx context.Context, t place.Target) []Finding {
+func (s *storage) checkTarget(ctx context.Context, t place.Target, at store) []Finding {
 	place, err := upload.Place(s.cfg, t)
 	if err != nil {
 		return []Finding{failing(err, "check source.ca_file")}
@@ -223,10 +232,6 @@ func (s *storage) checkTarget(ctx context.Context, t place.Target) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, netPatience)
 	defer cancel()
 	seen, err := publisher.Look(ctx, place)
-	at := store{t.S3, "publish.s3"}
-	if t.Name != "" {
-		at.key += " " + t.Name
-	}
 	if err != nil {
 		code, status := objectstore.AnswerOf(err)
 		return []Finding{s.explainStore(at, code, status, err)}
@@ -276,11 +281,11 @@ func (s *storage) judgeSeen(at store, seen publisher.Seen) []Finding {
 	case !seen.HasConditions && election:
 		return []Finding{failure("use another server, or a single publisher without election", "election: the S3 server %s does not keep to conditions of writes", at.Endpoint.Host)}
 	case !seen.HasConditions:
-		return []Finding{hint("let no other host publish to this bucket", "publish.s3: the S3 server %s does not keep to conditions of writes", at.Endpoint.Host)}
+		return []Finding{hint("let no other host publish to this bucket", "%s: the S3 server %s does not keep to conditions of writes", at.key, at.Endpoint.Host)}
 	case election && seen.Lease.Holder != "":
 		text += "; " + seen.Lease.Holder + " had the lease last"
 	case !election && seen.Lease.Holder != "":
-		return []Finding{hint("set election on this host, too, or let a single host publish", "publish.s3: %s publishes to this bucket with an election, and this host without", seen.Lease.Holder)}
+		return []Finding{hint("set election on this host, too, or let a single host publish", "%s: %s publishes to this bucket with an election, and this host without", at.key, seen.Lease.Holder)}
 	}
 	return []Finding{good("%s", text)}
 }
@@ -333,7 +338,7 @@ func (s *storage) explainStatus(at store, code string, status int, err error) Fi
 // actions are what the key of a place must be allowed to do.
 func (s store) actions() string {
 	all := []string{"s3:GetObject"}
-	if s.key == "publish.s3" {
+	if s.isTarget {
 		all = append(all, "s3:ListBucket", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
 	}
 	return english.OxfordWordSeries(all, "and")

@@ -15,6 +15,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"syncd/internal/config"
+	"syncd/internal/config/document"
 	"syncd/internal/disk/fsops"
 	"syncd/internal/host/account"
 	programs "syncd/internal/host/command"
@@ -27,6 +28,9 @@ func (s *setup) checkConfiguration(context.Context) []Finding {
 		return configFailures(err)
 	}
 	s.cfg = cfg
+	if len(cfg.Others) > 0 {
+		s.sourceAt = document.Index(s.sourceAt, 0)
+	}
 	var found []Finding
 	for _, line := range append(cfg.Warnings(), cfg.Notes()...) {
 		text, next, _ := strings.Cut(line, "; ")
@@ -118,7 +122,7 @@ func (s *setup) commands() (all []command) {
 // and the daemon the other ways as its own user.
 func (s *setup) checkID(context.Context) []Finding {
 	reader, path := s.starter, ""
-	if s.unit != nil {
+	if s.unit != nil && s.isFirst() {
 		var isOpaque bool
 		if path, isOpaque = s.unit.Credential(unitfile.IDCredential); isOpaque {
 			return s.useOwnID(skipped("the unit gives the Customer ID in a form that only systemd can read; set %s here to check it", idVariable))
@@ -157,7 +161,7 @@ func (s *setup) use(id config.Secret) {
 // cannot be read.
 func (s *setup) useOwnID(otherwise Finding) []Finding {
 	id := strings.TrimSpace(s.Getenv(idVariable))
-	if id == "" {
+	if id == "" || !s.isFirst() {
 		return []Finding{otherwise}
 	}
 	s.use(config.Secret(id))

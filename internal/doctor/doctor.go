@@ -87,6 +87,7 @@ var checks = []check{
 	{"clock", []string{"service"}, (*examination).checkClock},
 	{"licence", []string{"service", "customer ID"}, (*examination).checkLicence},
 	{"download", []string{"service", "customer ID"}, (*examination).checkDownload},
+	{"sources", []string{"configuration", "user"}, (*examination).checkSources},
 	{"space", []string{"data_dir", "service", "customer ID"}, (*examination).checkSpace},
 	{"patches", []string{"data_dir"}, (*examination).checkPatches},
 	{"services", []string{"configuration"}, (*examination).checkServices},
@@ -107,6 +108,7 @@ type examination struct {
 	*disk
 	*provider
 	*daemon
+	checks []check
 }
 
 // setup is the unit, the configuration and the users: all other subjects start from them.
@@ -119,6 +121,7 @@ type setup struct {
 	keyCredential string            // of the unit, that has the shared file of S3; "" for none
 	shellProxy    string            // the proxy of this shell, if the unit has none
 	cfg           *config.Config
+	sourceAt      string          // the key of the source that is checked: source, or source[0] of a list
 	starter       account.Account // reads the configuration and the files that it names
 	worker        account.Account // works in data_dir
 	id            config.Secret
@@ -156,9 +159,9 @@ type daemon struct {
 }
 
 func newExamination(options Options) *examination {
-	shared := &setup{Options: options, starter: account.Self(), worker: account.Self()}
+	shared := &setup{Options: options, sourceAt: "source", starter: account.Self(), worker: account.Self()}
 	s, d := &storage{setup: shared}, &disk{setup: shared}
-	return &examination{shared, s, d, &provider{setup: shared, storage: s, disk: d}, &daemon{setup: shared}}
+	return &examination{shared, s, d, &provider{setup: shared, storage: s, disk: d}, &daemon{setup: shared}, nil}
 }
 
 // list are the files of a configured manifest.
@@ -172,6 +175,7 @@ type list struct {
 func Run(ctx context.Context, options Options) Report {
 	e := newExamination(options)
 	defer e.close()
+	e.checks = checks
 	causes := map[string]string{} // of checks that did not pass: the check that failed first
 	var all []Finding
 	for _, c := range checks {

@@ -97,7 +97,7 @@ func (p *provider) explainManifest(m config.Manifest, err error) Finding {
 		case failed.Kind == transport.Licence:
 			return failure("check the Customer ID, and ask the provider about its licence", "manifest %s: status %d %s", m.Name, failed.Status, failed.Type)
 		case failed.Kind == transport.NotFound && failed.Type == "":
-			return failure("check the path in source.url, then compare with `syncd manifests`", "manifest %s: %s answers with 404, and not as the provider does", m.Name, p.cfg.Source.URL.Host)
+			return failure("check the path in "+p.sourceKey()+", then compare with `syncd manifests`", "manifest %s: %s answers with 404, and not as the provider does", m.Name, p.cfg.Source.URL.Host)
 		case failed.Kind == transport.NotFound:
 			return failure("compare with `syncd manifests`, and `syncd releases "+m.Name+"`", "manifest %s: the provider does not have it for release %s", m.Name, m.Release)
 		}
@@ -112,7 +112,7 @@ func (p *provider) explainRecord(m config.Manifest, err error) Finding {
 	case errors.As(err, &failed) && failed.Kind == transport.NotFound:
 		return failure("run `syncd publish` on the publisher, which writes what is missing", "manifest %s: the bucket lacks a text that it names: %v", m.Name, err)
 	case failed != nil && failed.Status > 0:
-		return p.storage.explainStore(store{p.cfg.Source.S3, "source.s3"}, failed.Type, failed.Status, err)
+		return p.storage.explainStore(p.bucket(), failed.Type, failed.Status, err)
 	case failed != nil, refusal.ReasonOf(err) != "":
 		return failure("try `syncd files "+m.Name+"`; if it fails the same way, "+p.askFor(), "manifest %s: %v", m.Name, err)
 	}
@@ -165,7 +165,7 @@ func (p *provider) explainDownload(ref manifest.Reference, err error) Finding {
 	case errors.As(err, &failed) && p.isFollower() && failed.Kind == transport.NotFound:
 		next = "run `syncd publish` on the publisher, which uploads what is missing"
 	case failed != nil && p.isFollower() && failed.Status > 0:
-		return p.storage.explainStore(store{p.cfg.Source.S3, "source.s3"}, failed.Type, failed.Status, err)
+		return p.storage.explainStore(p.bucket(), failed.Type, failed.Status, err)
 	case failed != nil && failed.Status > 0:
 		next = "try `syncd get '" + ref.String() + "'`; if it fails the same way, " + p.askFor()
 	case p.isFollower():
@@ -194,7 +194,7 @@ func (p *provider) judgeRate(n int64, rate float64, latency, took time.Duration)
 	slow := took >= probeTime
 	switch least := p.cfg.Source.MinRate.Rate; {
 	case slow && least > 0 && rate < float64(least):
-		return failure("check the line; on a slow one, lower `source.min_rate`", "downloads are too slow: %s, less than source.min_rate allows (%s/s)", shown, humanize.IBytes(uint64(least)))
+		return failure("check the line; on a slow one, lower `"+p.sourceAt+".min_rate`", "downloads are too slow: %s, less than %s.min_rate allows (%s/s)", shown, p.sourceAt, humanize.IBytes(uint64(least)))
 	case slow && n < measurable:
 		return hint("check the line, and the bandwidth that the service allows", "downloads are slow: %s", shown)
 	case n < measurable:

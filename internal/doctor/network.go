@@ -37,7 +37,7 @@ func (p *provider) named() (what, key string) {
 	case !isProxy:
 		return u.Host, p.sourceKey()
 	case p.cfg.Source.Proxy != nil:
-		return "proxy " + u.Host, "source.proxy"
+		return "proxy " + u.Host, p.sourceAt + ".proxy"
 	case p.unit != nil:
 		return "proxy " + u.Host, "the proxy in the unit's environment"
 	}
@@ -47,9 +47,9 @@ func (p *provider) named() (what, key string) {
 // sourceKey is the key that names the provider, or the service of the bucket.
 func (s *setup) sourceKey() string {
 	if s.isFollower() {
-		return "source.s3.endpoint"
+		return s.sourceAt + ".s3.endpoint"
 	}
-	return "source.url"
+	return s.sourceAt + ".url"
 }
 
 // sourceName says what should answer there.
@@ -97,7 +97,7 @@ func (p *provider) withProxyHint(found Finding) []Finding {
 		return []Finding{found}
 	}
 	found.Text += "; this shell uses $" + p.shellProxy + ", the unit does not"
-	found.Next = "set source.proxy, or " + dropIn("Environment="+p.shellProxy+"=…")
+	found.Next = "set " + p.sourceAt + ".proxy, or " + dropIn("Environment="+p.shellProxy+"=…")
 	return []Finding{found}
 }
 
@@ -111,7 +111,7 @@ func (p *provider) checkConnection(ctx context.Context) []Finding {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return p.withProxyHint(failure("check host and port in "+key+"; if they are right, the server is down, and syncd tries again by itself", "%s: nothing listens there: %v", what, err))
 	case err != nil:
-		return p.withProxyHint(failure("check the firewall and the route; if this network needs a proxy, set source.proxy", "%s cannot be reached: %v", what, err))
+		return p.withProxyHint(failure("check the firewall and the route; if this network needs a proxy, set "+p.sourceAt+".proxy", "%s cannot be reached: %v", what, err))
 	}
 	conn.Close()
 	return []Finding{good("%s answers after %s", what, time.Since(begin).Round(time.Millisecond))}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"syncd/internal/config"
 	"syncd/internal/engine"
 	"syncd/internal/host/account"
 	"syncd/internal/host/unitfile"
@@ -56,11 +57,14 @@ type namedFile struct{ key, path string }
 func (s *setup) namedFiles() []namedFile {
 	c := s.cfg
 	files := []namedFile{
-		{"source.ca_file", c.Source.CAFile}, {"source.client_cert", c.Source.ClientCert}, {"source.client_key", c.Source.ClientKey},
-		{"source.trust_file", c.Source.TrustFile}, {"sign.key_file", c.Sign.KeyFile}, {"sign.trust_file", c.Sign.TrustFile},
-		{"source.customer_id_file", c.Source.Credential.File()},
+		{"sign.key_file", c.Sign.KeyFile}, {"sign.trust_file", c.Sign.TrustFile},
 		{"http.web_config", c.HTTP.WebConfig}, {"serve.web_config", c.Serve.WebConfig}, {"serve.ids_file", c.Serve.IDsFile},
 	}
+	_ = c.EachSource(func(key string, of *config.Source) error { // fails never
+		files = append(files, namedFile{key + ".ca_file", of.CAFile}, namedFile{key + ".client_cert", of.ClientCert}, namedFile{key + ".client_key", of.ClientKey},
+			namedFile{key + ".trust_file", of.TrustFile}, namedFile{key + ".customer_id_file", of.Credential.File()})
+		return nil
+	})
 	if c.UsesS3() && s.keyCredential == "" {
 		files = append(files, namedFile{sharedVariable, os.Getenv(sharedVariable)})
 	}

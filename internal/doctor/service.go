@@ -46,7 +46,7 @@ func (s *setup) isFollower() bool { return s.cfg.Source.S3.IsSet() }
 func (p *provider) checkCurrent(text []byte, took time.Duration) []Finding {
 	current, err := bucket.ParseCurrent(text)
 	if err != nil {
-		return []Finding{failure("correct source.s3.prefix, or publish there with the same version of syncd", "what source.s3 names is no publication of syncd: %v", err)}
+		return []Finding{failure("correct "+p.sourceAt+".s3.prefix, or publish there with the same version of syncd", "%s.s3 names no publication of syncd: %v", p.sourceAt, err)}
 	}
 	return []Finding{good("%s responds after %s; %s published generation %d", p.cfg.Source.URL.Host, took, current.Publisher, current.Generation)}
 }
@@ -74,7 +74,7 @@ func (p *provider) explainRequest(err error) Finding {
 	case isCertificate(err):
 		return p.explainTLS(err)
 	case p.isFollower() && errors.As(err, &failed) && failed.Status > 0:
-		return p.storage.explainStore(store{p.cfg.Source.S3, "source.s3"}, failed.Type, failed.Status, err)
+		return p.storage.explainStore(p.bucket(), failed.Type, failed.Status, err)
 	case errors.As(err, &failed) && failed.Status >= http.StatusInternalServerError:
 		return failure("try again later; if it lasts, "+p.askFor(), "%v", err)
 	}

@@ -26,7 +26,7 @@ func (p *provider) checkTLS(ctx context.Context) []Finding {
 	}
 	roots, err := certificate.Roots(p.cfg.Source.CAFile)
 	if err != nil {
-		return []Finding{failing(err, "check source.ca_file")}
+		return []Finding{failing(err, "check "+p.sourceAt+".ca_file")}
 	}
 	ctx, cancel := context.WithTimeout(ctx, netPatience)
 	defer cancel()
@@ -55,7 +55,7 @@ func (s *setup) explainTLS(err error) Finding {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &authority):
-		return failure("if a proxy inspects TLS or the CA is private, name its root certificate in source.ca_file; else install ca-certificates", "the server's certificate is not trusted: %v", authority)
+		return failure("if a proxy inspects TLS or the CA is private, name its root certificate in "+s.sourceAt+".ca_file; else install ca-certificates", "the server's certificate is not trusted: %v", authority)
 	case errors.As(err, &hostname):
 		return failure("check the host in "+s.sourceKey(), "the server's certificate is for another host: %v", hostname)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:

@@ -40,7 +40,6 @@ type active struct {
 	others []*connection // of the other sources
 	list   *sources.List // nil for one source
 	syncer *syncer.Syncer
-	id     config.Secret // of the first source
 	hidden *secrets.Secrets
 	users  int // pieces of work
 
@@ -56,6 +55,7 @@ type connection struct {
 	files    fetcher.Source
 	close    func()
 	denials  *denials
+	id       config.Secret      // the Customer ID; "" for none
 	believes *believer.Believer // nil without a trust file; bundles have it, too
 	folder   *bundles.Folder    // in which bundles appear; nil for another source
 }
@@ -74,19 +74,18 @@ func (e *Engine) configure(cfg *config.Config) error {
 		return cfg.Located("source", err)
 	}
 	var err error
-	if next.source, next.id, err = e.connect(cfg, cfg.Source, nil); err != nil {
+	if next.source, err = e.connect(cfg, cfg.Source, nil); err != nil {
 		return cfg.Located("source", err)
 	}
-	ids := []config.Secret{next.id}
 	for i, other := range cfg.Others {
-		connected, id, err := e.connect(cfg, other, next.source.believes)
+		connected, err := e.connect(cfg, other, next.source.believes)
 		if err != nil {
 			next.close()
 			return cfg.Located(fmt.Sprintf("source[%d]", i+1), err)
 		}
-		next.others, ids = append(next.others, connected), append(ids, id)
+		next.others = append(next.others, connected)
 	}
-	next.hidden = secrets.Of(cfg, ids...)
+	next.hidden = secrets.Of(cfg, next.ids()...)
 	signer, err := cfg.Signer()
 	var publishers []*upload.Publisher
 	if err == nil {
@@ -149,31 +148,30 @@ func (e *Engine) finish(a *active) {
 // ReloadFailed tells the metrics that a new configuration could not be put in force.
 func (e *Engine) ReloadFailed() { e.metrics.Reloaded(false) }
 
-// connect returns a client of a source and its Customer ID. believed is what the sources before
+// connect returns a client of a source. believed is what the sources before
 // believe, nil for none.
-func (e *Engine) connect(cfg *config.Config, from config.Source, believed *believer.Believer) (*connection, config.Secret, error) {
+func (e *Engine) connect(cfg *config.Config, from config.Source, believed *believer.Believer) (*connection, error) {
 	id, err := from.ReadID()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	e.options.AddSecret(id.Reveal())
 	if from.Bundles != "" {
-		connection, err := e.Bundles.watched(cfg)
-		return connection, id, err
+		return e.Bundles.watched(cfg)
 	}
 	settings, denials := SourceConfig(from, id), &denials{Observer: e.metrics}
 	settings.Dated = e.witness.Note
 	settings.UserAgent, settings.Observer, settings.Tell, settings.Gate = "syncd/"+e.options.Version, denials, e.retries.tell, e.gate
 	carrier, err := transport.New(settings)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if from.S3.IsSet() || from.TrustFile != "" {
 		client := follower.New(carrier, follower.Below(from.S3.IsSet())...)
 		believes := believed.Beside()
 		if believes == nil {
 			if believes, err = believer.FromFile(from.TrustFile, e.store); err != nil {
-				return nil, "", err
+				return nil, err
 			}
 		}
 		if believes != nil && len(cfg.Others) > 0 {
@@ -183,14 +181,14 @@ func (e *Engine) connect(cfg *config.Config, from config.Source, believed *belie
 		client.Keep(e.Followers.keptFor(cfg))
 		client.Patch(e.mirror.Objects.Open, transport.MinRate(from.MinRate))
 		client.Remember(e.store, from.URL.String())
-		return &connection{bucket: client, files: client, close: client.Close, denials: denials, believes: believes}, id, nil
+		return &connection{bucket: client, files: client, close: client.Close, denials: denials, believes: believes, id: id}, nil
 	}
 	client := follower.NewUpstream(carrier)
 	client.Mirror.Patch(e.mirror.Objects.Open, transport.MinRate(from.MinRate))
 	if settings.Report {
 		client.Mirror.Remember(e.store, from.URL.String())
 	}
-	return &connection{provider: client, bucket: client.Mirror, files: client, close: client.Close, denials: denials}, id, nil
+	return &connection{provider: client, bucket: client.Mirror, files: client, close: client.Close, denials: denials, id: id}, nil
 }
 
 // keptFor is where the signed texts of the source are kept.

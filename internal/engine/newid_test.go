@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"syncd/internal/config"
 	"syncd/internal/engine/operation"
@@ -66,6 +68,34 @@ func TestARefusedCustomerIDIsReadAgainAtOnce(t *testing.T) {
 		t.Error("an ID that the provider accepts was read again")
 	}
 	if w.logged("another one is there now") != 1 {
+		t.Error(w.log.String())
+	}
+}
+
+// The first source is down, and the second one refuses the ID: that of its own file is read again.
+func TestARefusedCustomerIDOfALaterSourceIsReadAgain(t *testing.T) {
+	w := start(t, "one", "two")
+	file := w.idFile("an-old-customer-id")
+	w.cfg.Others = []config.Source{w.cfg.Source}
+	w.cfg.Source.Name, w.cfg.Others[0].Name = "near", "far"
+	w.cfg.Source.URL, w.cfg.Source.Retry.MaxElapsed = &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, 10*time.Millisecond
+	w.cfg.Source.Credential = config.FixedCredential("of-near")
+	e := w.open()
+	defer e.Close()
+	sync := func() report.Sync {
+		t.Helper()
+		result, err := operation.Sync.Do(t.Context(), e.Operations(), request.Sync{Demand: true})
+		must(t, err)
+		return result
+	}
+	if result := sync(); result.OK() || !strings.Contains(result.Manifests[0].Error, "401") || e.RenewID() {
+		t.Fatalf("with the old ID: %+v", result)
+	}
+	must(t, os.WriteFile(file, []byte("customer-id\n"), 0o600))
+	if result := sync(); !result.OK() || w.content("one") != "one" || w.content("two") != "two" {
+		t.Errorf("with another ID in the file: %+v", result)
+	}
+	if w.cfg.Others[0].Credential.File() == "" || w.logged("another one is there now") != 1 {
 		t.Error(w.log.String())
 	}
 }

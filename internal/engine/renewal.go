@@ -8,7 +8,10 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"github.com/rs/zerolog"
+
 	"syncd/internal/clients/transport"
+	"syncd/internal/config"
 	"syncd/internal/report"
 )
 
@@ -34,20 +37,11 @@ func (d *denials) Request(endpoint, code string) {
 func (e *Engine) RenewID() bool {
 	e.configuring.Lock()
 	defer e.configuring.Unlock()
-	active := e.active.Load()
-	if !active.source.denials.seen.Load() {
+	cfg, isOther := e.active.Load().readAgain(e.options.Log)
+	if !isOther {
 		return false
 	}
-	id, err := active.config.Source.Credential.ReadAgain()
-	if errors.Is(err, fs.ErrPermission) && active.source.denials.told.CompareAndSwap(false, true) {
-		e.options.Log.Warn().Err(err).Msg("the provider refused the Customer ID, and this user cannot read it again: restart syncd after a change")
-	}
-	if err != nil || id == active.id {
-		return false
-	}
-	cfg := *active.config
-	cfg.Source.Credential = cfg.Source.Credential.Known(id)
-	if err := e.configure(&cfg); err != nil {
+	if err := e.configure(cfg); err != nil {
 		e.options.Log.Error().Err(err).Msg("the Customer ID has changed and could not be put in force")
 		return false
 	}
@@ -55,14 +49,37 @@ func (e *Engine) RenewID() bool {
 	return true
 }
 
+// readAgain returns the configuration with the Customer IDs of sources that refused the ones in
+// force, and false if there is no other one that this process can read.
+func (a *active) readAgain(log zerolog.Logger) (*config.Config, bool) {
+	cfg, all, isOther := *a.config, a.connections(), false
+	cfg.Others = slices.Clone(cfg.Others)
+	_ = cfg.EachSource(func(_ string, s *config.Source) error { // fails never
+		from := all[0]
+		all = all[1:]
+		if !from.denials.seen.Load() {
+			return nil
+		}
+		id, err := s.Credential.ReadAgain()
+		if errors.Is(err, fs.ErrPermission) && from.denials.told.CompareAndSwap(false, true) {
+			log.Warn().Err(err).Str("source", s.Name).Msg("the provider refused the Customer ID, and this user cannot read it again: restart syncd after a change")
+		}
+		if err == nil && id != from.id {
+			s.Credential, isOther = s.Credential.Known(id), true
+		}
+		return nil
+	})
+	return &cfg, isOther
+}
+
 // renewed returns the manifests of a result that failed under a Customer ID that is no
 // longer in force, because the provider refused it.
 func (e *Engine) renewed(before *active, result report.Sync) (failed []string) {
-	if !before.source.denials.seen.Load() {
+	if !slices.ContainsFunc(before.connections(), func(c *connection) bool { return c.denials.seen.Load() }) {
 		return nil
 	}
 	e.RenewID()
-	if e.active.Load().id == before.id {
+	if slices.Equal(e.active.Load().ids(), before.ids()) {
 		return nil
 	}
 	return failedIn(result)

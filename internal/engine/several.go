@@ -51,10 +51,20 @@ func (e *Engine) fetcherOf(cfg *config.Config, of config.Source, from *connectio
 	})
 }
 
+// connections are those of all sources.
+func (a *active) connections() []*connection { return append([]*connection{a.source}, a.others...) }
+
+// ids are the Customer IDs of all sources.
+func (a *active) ids() (ids []config.Secret) {
+	for _, c := range a.connections() {
+		ids = append(ids, c.id)
+	}
+	return ids
+}
+
 // close ends the connections of all sources.
 func (a *active) close() {
-	a.source.close()
-	for _, c := range a.others {
+	for _, c := range a.connections() {
 		c.close()
 	}
 }

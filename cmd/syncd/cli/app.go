@@ -122,21 +122,25 @@ func (a *App) Warn(message string) { fmt.Fprintf(a.Stderr, "syncd: warning: %s\n
 // Note prints a note to stderr.
 func (a *App) Note(message string) { fmt.Fprintf(a.Stderr, "syncd: note: %s\n", message) }
 
-// ReadID reads the Customer ID and keeps it in cfg. It must run before BecomeOwner:
-// the owner of the data directory may not be able to read it.
+// ReadID reads the Customer IDs of all sources, keeps them in cfg, and returns that of the first
+// one. It must run before BecomeOwner: the owner of the data directory may not be able to read them.
 func (a *App) ReadID(cfg *config.Config) (config.Secret, error) {
-	id, err := cfg.Source.ReadID()
+	err := cfg.EachSource(func(_ string, s *config.Source) error {
+		id, err := s.ReadID()
+		if err != nil || id == "" {
+			return err
+		}
+		a.Secrets.Add(id.Reveal())
+		s.Credential = s.Credential.Known(id)
+		return nil
+	})
 	if err != nil {
 		return "", err
 	}
 	if !a.IsDaemon { // it has logged them
 		a.noteOf(cfg)
 	}
-	a.Secrets.Add(id.Reveal())
-	if id != "" {
-		cfg.Source.Credential = cfg.Source.Credential.Known(id)
-	}
-	return id, nil
+	return cfg.Source.ReadID()
 }
 
 // ReadSecrets reads the Customer ID and the secrets of hooks, as ReadID.

@@ -33,7 +33,7 @@ import (
 type diagnosis struct {
 	User     string
 	OK       bool
-	Findings []struct{ Check, Severity, Text, Next string }
+	Findings []finding
 }
 
 // patientHost is a host without a unit. Its data directory does not exist yet.
@@ -43,6 +43,9 @@ func patientHost(t *testing.T, manifests ...string) *e2e.Host {
 	h.Environ = []string{"SYSTEMD_UNIT_PATH=" + h.Path("units")}
 	return h
 }
+
+// finding is one of a diagnosis.
+type finding struct{ Check, Severity, Text, Next string }
 
 func doctor(h *e2e.Host, code int, args ...string) (d diagnosis) {
 	h.Helper()
