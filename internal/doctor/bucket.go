@@ -262,7 +262,7 @@ func (s *storage) judgeUploads(ctx context.Context) []Finding {
 		case t.State == report.StateSuperseded:
 			found = append(found, hint("let that host publish, or run `syncd publish --force` here", "%s", t.Explanation))
 		case t.Replaced != "" && t.Election == nil && t.Signed == nil:
-			found = append(found, hint("let one of both publish there, or set election on both", "publish.s3: %s publishes to %s, too, and each replaces what the other one wrote", t.Replaced, t.Place))
+			found = append(found, hint("if that publisher still runs, let one of both publish there, or set election on both", "publish.s3: what this host published last to %s replaced a generation of %s, the name of another host or of an earlier data_dir", t.Place, t.Replaced))
 		}
 	}
 	return found
