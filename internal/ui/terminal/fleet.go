@@ -90,7 +90,7 @@ func stopText(s report.Stop) string {
 // PrintServed writes what a release that may go on had been kept from.
 func PrintServed(w io.Writer, release string, ended []report.Stop) {
 	if len(ended) == 0 {
-		fmt.Fprintf(w, "%s was not stopped; hosts that refuse it will not stop it either\n", release)
+		fmt.Fprintf(w, "%s was not stopped; no refusal will stop it, and no ring waits for a proof of it any more\n", release)
 	}
 	for _, s := range ended {
 		fmt.Fprintf(w, "%s of %s goes on to ring %s and later ones\n", s.Release, s.Manifest, s.From)
