@@ -129,8 +129,8 @@ func showRelease(ctx context.Context, a *cli.App, release string, asJSON bool) e
 // loadServing reads a configuration that serves followers.
 func loadServing(a *cli.App) (*config.Config, error) {
 	cfg, err := a.LoadAndWarn()
-	if err == nil && !cfg.Serve.IsOn() {
-		err = &document.Error{File: cfg.Path, Key: "serve.listen", Problem: "is missing", Suggestion: "set it on the host that others follow"}
+	if err == nil && !cfg.HasFleet() {
+		err = &document.Error{File: cfg.Path, Key: "serve.listen", Problem: "is missing", Suggestion: "set it on the host that others follow, or serve.rings on one that publishes to a bucket"}
 	}
 	return cfg, err
 }

@@ -33,6 +33,11 @@ type Serve struct {
 // IsOn is true when followers are served.
 func (s Serve) IsOn() bool { return s.Listen != "" }
 
+// HasFleet is true when followers are served, or a bucket has rings of them.
+func (c *Config) HasFleet() bool {
+	return c.Serve.IsOn() || c.Publish.S3.IsSet() && len(c.Serve.Rings) > 0
+}
+
 // warnings are lines about a server that does not do what was probably meant.
 func (s Serve) warnings(file string) (lines []string) {
 	if !s.IsOn() || origin.IsLoopback(s.PublicURL.Hostname()) {
@@ -143,7 +148,7 @@ func rings(to *[]Ring) document.Setter {
 			d.SetPosition(at, item.At)
 			ring := Ring{StopAbove: NeverStop, MaxWait: maxWait}
 			document.Keys(document.Table{
-				"name":       document.Scalar(&ring.Name, parseFollower),
+				"name":       document.Scalar(&ring.Name, parseRing),
 				"delay":      document.Scalar(&ring.Delay, value.Duration),
 				"stop_above": document.Scalar(&ring.StopAbove, value.Percent),
 				"after":      after(&ring),

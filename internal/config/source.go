@@ -19,6 +19,7 @@ import (
 type Source struct {
 	Connection
 	S3      S3
+	Ring    string // of a bucket, "" = the last one
 	Hash    manifest.Algorithm
 	MinRate MinRate
 	Report  Report
@@ -76,7 +77,9 @@ type Retry struct {
 
 func (d *decoder) sourceKeys(s *Source) document.Table {
 	t := d.connectionKeys(&s.Connection, &s.Credential)
-	t["s3"] = document.Keys(s.S3.Table())
+	s3 := s.S3.Table()
+	s3["ring"] = document.Scalar(&s.Ring, parseRing)
+	t["s3"] = document.Keys(s3)
 	t["customer_id_param"] = document.Scalar(&s.CustomerIDParam, value.Param)
 	t["hash"] = document.Scalar(&s.Hash, value.Hash)
 	t["min_rate"] = document.Keys(s.MinRate.table())

@@ -55,10 +55,10 @@ func (f *Followers) configure(cfg *config.Config) {
 	}
 }
 
-// openCatalog makes the catalog of what other hosts may take, if `serve` is on. It is
+// openCatalog makes the catalog of what other hosts may take, if `serve` is on or a bucket has rings. It is
 // empty until Catalog is called, but pruning knows which revisions other hosts use.
 func (f *Followers) openCatalog(cfg *config.Config) {
-	if !cfg.Serve.IsOn() {
+	if !cfg.HasFleet() {
 		return
 	}
 	f.catalog = f.newCatalog(cfg.Serve.Keep)

@@ -168,6 +168,7 @@ func (e *Engine) connect(cfg *config.Config, from config.Source, believed *belie
 	}
 	if from.S3.IsSet() || from.TrustFile != "" {
 		client := follower.New(carrier, follower.Below(from.S3.IsSet())...)
+		client.In(from.Ring)
 		believes := believed.Beside()
 		if believes == nil {
 			if believes, err = believer.FromFile(from.TrustFile, e.store); err != nil {

@@ -184,7 +184,7 @@ func (e *Engine) start(cfg *config.Config, disk *durable.Disk, warn func(string)
 	}
 	e.Hooks.open()
 	e.Uploads = upload.New(upload.Config{
-		Served: withheld{e.mirror, e.notes}, Mirror: e.mirror, Store: e.store, Metrics: e.metrics, Log: e.options.Log, Version: e.options.Version,
+		Served: e.Followers.servedTo, Mirror: e.mirror, Store: e.store, Metrics: e.metrics, Log: e.options.Log, Version: e.options.Version,
 		ScrubRate: e.Scrub.rate, Config: e.Config, Order: e.orders.Of, Patches: e.Patches.Store(),
 	})
 	e.Patches.OnNews(func(ctx context.Context) { e.Uploads.Upload(ctx) })

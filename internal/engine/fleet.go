@@ -8,6 +8,7 @@ import (
 
 	"syncd/internal/config"
 	"syncd/internal/downstream/catalog"
+	"syncd/internal/downstream/publisher"
 	"syncd/internal/downstream/rings"
 	"syncd/internal/engine/offer"
 	"syncd/internal/manifest"
@@ -19,11 +20,11 @@ import (
 	"syncd/internal/report/status"
 )
 
-var errNoFollowers = errors.New("no followers are served here: set serve.listen")
+var errNoFollowers = errors.New("no followers are served here: set serve.listen, or serve.rings beside publish.s3")
 
 // openFleet reads what followers reported before. Without serve there are none.
 func (f *Followers) openFleet(cfg *config.Config) (err error) {
-	if !cfg.Serve.IsOn() {
+	if !cfg.HasFleet() {
 		return nil
 	}
 	f.fleet, err = rings.New(offer.Releases{Catalog: f.catalog, Orders: f.orders}, f.store, cfg.Serve.MaxHosts, f.options.Log)
@@ -62,6 +63,15 @@ func (f *Followers) needed() (revisions []*catalog.Revision) {
 		}
 	}
 	return revisions
+}
+
+// servedTo is what the bucket shows to a ring, "" for all.
+func (f *Followers) servedTo(ring string) publisher.Mirror {
+	served := withheld{f.mirror, f.notes}
+	if ring == "" {
+		return served
+	}
+	return offer.Ringed{Mirror: served, Ring: ring, Catalog: f.Catalog, Fleet: func() *rings.Fleet { return f.fleet }, Revision: f.mirror.Records.Revision}
 }
 
 // Order is what followers must destroy of a manifest.
@@ -109,7 +119,7 @@ func (f *Followers) Overview(most int) *report.FleetOverview {
 // FleetOnDisk is Followers.Page when no engine is running; state is nil when there is no state
 // database.
 func FleetOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader) (func(request.Fleet) (report.FleetPage, error), error) {
-	if !cfg.Serve.IsOn() {
+	if !cfg.HasFleet() {
 		return nil, errNoFollowers
 	}
 	fleet, err := rings.Read(offer.Now{Mirror: m}, state, offer.RingsOf(cfg), cfg.Serve.MaxHosts)

@@ -56,6 +56,8 @@ type Publisher struct {
 	ID      string              `json:"id"`                // random
 	Home    string              `json:"home"`              // digest of the machine and folder that it belongs to
 	Written []manifest.ObjectID `json:"written,omitempty"` // digests of the newest generations that it wrote
+
+	Rings map[string][]manifest.ObjectID `json:"-"` // Written of the rings before the last one, each kept beside it
 }
 
 var keyPublisher = []byte("publisher")

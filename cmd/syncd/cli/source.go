@@ -62,6 +62,7 @@ func SourceOver(cfg *config.Config, carrier *transport.Client) (Source, error) {
 		return releases.New(carrier), nil
 	}
 	client := follower.New(carrier, follower.Below(cfg.Source.S3.IsSet())...)
+	client.In(cfg.Source.Ring)
 	believes, err := believer.FromFile(cfg.Source.TrustFile, nil)
 	if err != nil {
 		return nil, cfg.Located("source", err)

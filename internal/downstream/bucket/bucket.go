@@ -32,6 +32,7 @@ const (
 	Patches     = "patches/" // from one content to another, and lists of them
 	Packs       = "packs/"   // of small contents
 	Trust       = "trust/"   // versions of the trust text
+	Rings       = "rings/"   // a current.json for each ring
 	Probes      = "probes/"  // texts by which a publisher tries what the server can do
 )
 
@@ -39,6 +40,20 @@ const (
 const MaxText = 4 << 20
 
 const suffix = ".json"
+
+// RingCurrentName is the name of the current.json of a ring, and CurrentName for "".
+func RingCurrentName(ring string) string {
+	if ring == "" {
+		return CurrentName
+	}
+	return Rings + ring + "/" + CurrentName
+}
+
+// ParseRingCurrentName reads what RingCurrentName writes for a ring.
+func ParseRingCurrentName(name string) (ring string, ok bool) {
+	ring = path.Base(path.Dir(name))
+	return ring, manifest.CheckSegment(ring) == nil && name == Rings+ring+"/"+CurrentName
+}
 
 // ObjectName is the name of an object's content.
 func ObjectName(id manifest.ObjectID) string {

@@ -27,6 +27,7 @@ import (
 type Client struct {
 	t    *transport.Client
 	root []string // segments before each name
+	ring string   // of a bucket, whose current.json is read; "" for the last one
 
 	turn    *semaphore.Weighted // one call of Generation has it; it owns what follows
 	etag    string              // of current.json
@@ -55,6 +56,10 @@ func New(t *transport.Client, root ...string) *Client {
 // generations are of a count. It comes before the first request.
 func (c *Client) Believe(b *believer.Believer, count believer.Count) { c.believer, c.count = b, count }
 
+// In makes the client of a bucket read what a ring sees, "" for the last one. It comes before the
+// first request.
+func (c *Client) In(ring string) { c.ring = ring }
+
 // IsHost is true for the mirror of another syncd.
 func (c *Client) IsHost() bool { return len(c.root) > 0 }
 
@@ -82,7 +87,7 @@ func (c *Client) Generation(ctx context.Context) (bucket.Generation, error) {
 	if c.etag != "" {
 		header.Set("If-None-Match", c.etag)
 	}
-	req := c.request("Current", bucket.CurrentName, header)
+	req := c.request("Current", bucket.RingCurrentName(c.ring), header)
 	req.State, req.IsKnown = releases.TalkIn(ctx).State, c.isKnown
 	res, text, err := c.t.Do(ctx, req)
 	if err == nil && c.IsHost() && c.believer == nil && !res.IsUpstream {

@@ -154,7 +154,7 @@ const maxRemoved = 500
 func (c *collection) removeAll(ctx context.Context, candidates []string) error {
 	for some := range slices.Chunk(candidates, maxRemoved) {
 		if len(c.destroyedRecords) > 0 {
-			if at, err := c.store.Standing(ctx); err != nil || at.ID() != c.kept.stands {
+			if at, err := c.store.Standing(ctx, c.main.current); err != nil || at.ID() != c.kept.stands {
 				return cmp.Or(err, errOtherGeneration)
 			}
 		}
@@ -191,7 +191,7 @@ func (c *collection) removeSome(ctx context.Context, candidates []string) error 
 // inUse reads the generations that followers may still read: the present one, and each
 // that was present less than the grace period ago.
 func (c *collection) inUse(ctx context.Context) error {
-	at, err := c.store.ReadCurrent(ctx, &c.cfg.Log)
+	at, err := c.store.ReadCurrent(ctx, c.main.current, &c.cfg.Log)
 	if err != nil || at.Generation == 0 {
 		return err
 	}
@@ -199,29 +199,53 @@ func (c *collection) inUse(ctx context.Context) error {
 		return fmt.Errorf("nothing is deleted: the bucket answers with generation %d, and had %d when this host last published", at.Generation, past.Generation)
 	}
 	c.number, c.kept.stands = at.Generation, at.ID()
-	if err := c.keepShown(ctx, at); err != nil {
+	if err := c.keepAll(ctx, at); err != nil {
+		return err
+	}
+	rings, err := c.ringsInBucket(ctx)
+	if err != nil {
 		return fmt.Errorf("nothing is deleted: %w", err)
 	}
-	for number := at.Generation; number > 0; {
-		g, found, err := c.store.ReadGeneration(ctx, number, manifest.ObjectID{})
-		if errors.Is(err, objectstore.ErrNotThere) && number != at.Generation {
-			return nil // it was deleted before
+	for _, ring := range rings {
+		if err := c.keepRing(ctx, ring); err != nil {
+			return err
 		}
-		if err == nil {
-			err = c.keep(ctx, at.Present, g)
-		}
-		if errors.Is(err, texts.ErrUnusable) {
-			return fmt.Errorf("nothing is deleted: %w: `syncd publish --verify --repair` mends it", err)
-		}
-		if err != nil {
-			return fmt.Errorf("nothing is deleted: %w", err)
-		}
-		if c.server.LeastAge(found.Written) >= c.cfg.Grace && number <= at.Shown.Generation {
-			return nil // the one before was replaced longer ago than that
-		}
-		number = g.Previous
 	}
 	return nil
+}
+
+// keepAll adds what the generations name that lead to one.
+func (c *collection) keepAll(ctx context.Context, at texts.State) error {
+	err := c.keepShown(ctx, at)
+	if err == nil {
+		err = c.store.EachKept(ctx, at, func(written time.Time) bool { return c.server.LeastAge(written) >= c.cfg.Grace }, func(g bucket.Generation) error {
+			return c.keep(ctx, at.Present, g)
+		})
+	}
+	if errors.Is(err, texts.ErrUnusable) {
+		return fmt.Errorf("nothing is deleted: %w: `syncd publish --verify --repair` mends it", err)
+	}
+	if err != nil {
+		return fmt.Errorf("nothing is deleted: %w", err)
+	}
+	return nil
+}
+
+// keepRing adds what a ring has. It may be a ring of another publisher.
+func (c *collection) keepRing(ctx context.Context, ring string) error {
+	at, err := c.store.ReadCurrent(ctx, bucket.RingCurrentName(ring), &c.cfg.Log)
+	if err != nil {
+		return fmt.Errorf("nothing is deleted: %w", err)
+	}
+	for _, l := range c.lines {
+		if last := l.left.Load(); l.ring == ring && l != c.main && last != nil && at.Generation < last.id.Number && at.NextEpoch() <= c.past.Load().Epoch {
+			return fmt.Errorf("nothing is deleted: ring %s of the bucket answers with generation %d, and had %d when this host last published", ring, at.Generation, last.id.Number)
+		}
+	}
+	if at.Generation == 0 || at.ID() == c.kept.stands {
+		return nil
+	}
+	return c.keepAll(ctx, at)
 }
 
 // keepShown adds what followers mirror while another generation waits for signatures, also if

@@ -27,12 +27,12 @@ type next struct {
 // compose makes the next generation of what is served here. Where another publisher wrote
 // the present one, it may be ahead: this host replaces nothing newer, and drops nothing
 // that it is configured to mirror, too. A forced generation shows what is served here alone.
-func (p *Publisher) compose(served mirror.Generation, at texts.State, force bool) (n next, err error) {
-	present, isAuthor := at.Present, force || p.identity.Wrote(at.SHA256)
+func (l *line) compose(served mirror.Generation, at texts.State, force bool) (n next, err error) {
+	present, isAuthor := at.Present, force || l.identity.Wrote(at.SHA256)
 	isOwn := func(m bucket.Manifest) bool {
-		return isAuthor && m.Publisher == "" || force || m.Publisher == p.identity.Name()
+		return isAuthor && m.Publisher == "" || force || m.Publisher == l.identity.Name()
 	}
-	if !p.identity.Wrote(at.SHA256) && present.Publisher != p.identity.Name() {
+	if !l.identity.Wrote(at.SHA256) && present.Publisher != l.identity.Name() {
 		n.replaces = present.Publisher
 	}
 	keep := func(m bucket.Manifest) {
@@ -56,7 +56,7 @@ func (p *Publisher) compose(served mirror.Generation, at texts.State, force bool
 		n.manifests, n.own = append(n.manifests, own), append(n.own, record)
 	}
 	for _, theirs := range present.Manifests {
-		if _, isServed := served.Records[theirs.Name]; !isServed && !isOwn(theirs) && p.cfg.Configured(theirs.Name) {
+		if _, isServed := served.Records[theirs.Name]; !isServed && !isOwn(theirs) && l.cfg.Configured(theirs.Name) {
 			keep(theirs)
 		}
 	}
@@ -64,15 +64,15 @@ func (p *Publisher) compose(served mirror.Generation, at texts.State, force bool
 	n.destruction = map[string]destruction.Order{}
 	for _, m := range n.manifests {
 		theirs := present.Destruction[m.Name]
-		if isAuthor && theirs.Publisher == "" || force || theirs.Publisher == p.identity.Name() {
+		if isAuthor && theirs.Publisher == "" || force || theirs.Publisher == l.identity.Name() {
 			theirs.Seconds = 0 // it was this host's
 		}
 		theirs.Publisher = cmp.Or(theirs.Publisher, present.Publisher)
-		order := p.cfg.orderFor(m, theirs)
+		order := l.cfg.orderFor(m, theirs)
 		if !order.IsZero() {
 			n.destruction[m.Name] = order
 		}
-		n.borrowed = n.borrowed || !isAuthor && !order.Equal(p.cfg.orderFor(m, destruction.Order{}))
+		n.borrowed = n.borrowed || !isAuthor && !order.Equal(l.cfg.orderFor(m, destruction.Order{}))
 	}
 	return n, nil
 }

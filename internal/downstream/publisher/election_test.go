@@ -115,7 +115,7 @@ func TestANewLeaderPutsItsNumberIntoCurrentJSON(t *testing.T) {
 	a.serve("addr", "2026.10", map[string]string{"a": "one"})
 	p := newPublisher(t, server.Endpoint, a, elected)
 	mustPublish(t, p, Request{})
-	before, err := p.store.ReadCurrent(inJob(t), &p.cfg.Log)
+	before, err := p.store.ReadCurrent(inJob(t), bucket.CurrentName, &p.cfg.Log)
 	must(t, err)
 	p.Close()
 	q := newPublisher(t, server.Endpoint, a, elected)
@@ -126,7 +126,7 @@ func TestANewLeaderPutsItsNumberIntoCurrentJSON(t *testing.T) {
 		t.Errorf("%+v", c.current)
 	}
 	late := newPublisher(t, server.Endpoint, a, nil) // writes without asking anybody
-	if err := late.writeCurrent(inJob(t), before, before.ID(), bucket.Generation{}); err == nil {
+	if err := late.main.writeCurrent(inJob(t), before, before.ID(), bucket.Generation{}); err == nil {
 		t.Error("the earlier leader's write was done")
 	}
 }

@@ -30,32 +30,32 @@ type list struct {
 
 // bring brings the patches for what the bucket shows, and their lists. One call works at a time,
 // and the others leave it to that one.
-func (b *patched) bring(ctx context.Context, p *Publisher) {
-	if p.cfg.Patches == nil || !b.mu.TryLock() {
+func (b *patched) bring(ctx context.Context, l *line) {
+	if l.cfg.Patches == nil || !b.mu.TryLock() {
 		return
 	}
 	defer b.mu.Unlock()
 	job, end := objectstore.Within(ctx, "publishing patches", limitsOfPublication)
 	defer end()
-	err := b.bringAll(job, p)
+	err := b.bringAll(job, l)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, election.ErrLost) {
-		p.cfg.Log.Warn().Ctx(ctx).Err(err).Msg("publishing patches failed; followers take whole files until the next attempt")
+		l.cfg.Log.Warn().Ctx(ctx).Err(err).Msg("publishing patches failed; followers take whole files until the next attempt")
 	}
 }
 
-func (b *patched) bringAll(ctx context.Context, p *Publisher) error {
-	at, err := p.store.ReadCurrent(ctx, &p.cfg.Log)
+func (b *patched) bringAll(ctx context.Context, l *line) error {
+	at, err := l.store.ReadCurrent(ctx, l.current, &l.cfg.Log)
 	if err != nil {
 		return err
 	}
 	lists := map[string]list{}
-	for _, r := range p.cfg.Mirror.Current().Records {
+	for _, r := range l.mirror.Current().Records {
 		m, found := at.Present.Manifest(r.Manifest)
 		if !found || m.Record() != bucket.EntryOf(r).Record() {
 			continue
 		}
 		name := bucket.PatchListName(m)
-		if lists[name], err = b.bringList(ctx, p, name, r); err != nil {
+		if lists[name], err = b.bringList(ctx, l, name, r); err != nil {
 			return err
 		}
 	}
@@ -64,26 +64,26 @@ func (b *patched) bringAll(ctx context.Context, p *Publisher) error {
 }
 
 // bringList brings the patches for a revision, and then their list.
-func (b *patched) bringList(ctx context.Context, p *Publisher, name string, r mirror.Record) (list, error) {
+func (b *patched) bringList(ctx context.Context, l *line, name string, r mirror.Record) (list, error) {
 	sizes := make(map[manifest.ObjectID]int64, len(r.Files))
 	for _, f := range r.Files {
 		sizes[f.Object] = f.Size
 	}
-	patches := bucket.NewPatchList(p.cfg.Patches.List(r), func(id manifest.ObjectID) int64 { return sizes[id] })
+	patches := bucket.NewPatchList(l.cfg.Patches.List(r), func(id manifest.ObjectID) int64 { return sizes[id] })
 	text := patches.Text()
 	now := list{sha256.Sum256(text), time.Now()}
 	before, isKnown := b.lists[name]
-	if isKnown && before.sum == now.sum && now.at.Sub(before.at) < p.cfg.Recheck {
+	if isKnown && before.sum == now.sum && now.at.Sub(before.at) < l.cfg.Recheck {
 		return before, nil
 	}
 	if len(patches.Patches) == 0 && !isKnown {
-		if _, err := p.store.Head(ctx, name); errors.Is(err, objectstore.ErrNotThere) {
+		if _, err := l.store.Head(ctx, name); errors.Is(err, objectstore.ErrNotThere) {
 			return now, nil
 		}
 	}
-	if err := contents.New(p.contents()).BringPatches(ctx, patches.Patches); err != nil {
+	if err := contents.New(l.contents()).BringPatches(ctx, patches.Patches); err != nil {
 		return now, err
 	}
-	_, err := p.store.Put(ctx, name, text, objectstore.Anything)
+	_, err := l.store.Put(ctx, name, text, objectstore.Anything)
 	return now, err
 }

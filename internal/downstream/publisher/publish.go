@@ -5,7 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,6 +51,9 @@ type Config struct {
 	Past    Past          // of the place, by earlier processes
 	Turn    int           // of the place among those of this host: places that begin together tell times that differ
 
+	Ring  string // that sees Mirror, the last one; "" without rings
+	Rings []Ring // before it, in their order
+
 	Signer  *trust.Signer    // nil signs nothing
 	Patches contents.Patches // nil for none
 }
@@ -79,27 +82,25 @@ type Publisher struct {
 	server   objectstore.Server
 
 	queue       turns.Queue[Request]
-	collecting  chan struct{} // has a value while a collection runs
-	collectedAt atomic.Int64  // when the last collection of this process began that ended well, in Unix nanoseconds; 0 for none
-	collectAt   atomic.Int64  // when the next collection begins without news, in Unix seconds; 0 for not
-	patched     patched
+	collecting  chan struct{}       // has a value while a collection runs
+	collectedAt atomic.Int64        // when the last collection of this process began that ended well, in Unix nanoseconds; 0 for none
+	collectAt   atomic.Int64        // when the next collection begins without news, in Unix seconds; 0 for not
 	verifying   *semaphore.Weighted // one verification has it
 	starting    sync.Once
 	ending      context.CancelFunc
 	background  sync.WaitGroup
 	ctx         context.Context // of the background
 
-	// Of the publication that runs.
-	wish      string        // the result: published, or found there
-	confirmed time.Time     // when
-	stands    texts.ID      // the generation that it found or left there
-	statement string        // about that, "" without signatures
-	last      report.Upload // the outcome of that
+	lines []*line // one for each ring, in their order; one without rings
+	main  *line   // the last one, which writes current.json
 
-	past   atomic.Pointer[Past] // only the publication that runs changes it
-	left   atomic.Pointer[left] // as past
-	seen   sighting
-	probed *bool // whether the server has conditional writes; nil before the probe
+	past atomic.Pointer[Past] // only the publication that runs changes it
+
+	// Of the publication that runs.
+	probed *bool  // whether the server has conditional writes; nil before the probe
+	newest int    // the highest number of a generation that this process wrote
+	epoch  int64  // that this publication begins; 0 before its first generation
+	copied copied // to rings that see what the last one sees
 }
 
 // New returns a publisher. It makes no request yet. The caller must call Close.
@@ -125,6 +126,11 @@ func New(cfg Config) (*Publisher, error) {
 		mayWrite = p.election.MayUpload
 	}
 	p.store, err = texts.Connect(cfg.Place, mayWrite, &p.server)
+	for _, ring := range cfg.Rings {
+		p.lines = append(p.lines, &line{Publisher: p, ring: ring.Name, current: bucket.RingCurrentName(ring.Name), mirror: ring.Mirror, identity: p.identity.In(ring.Name)})
+	}
+	p.main = &line{Publisher: p, ring: cfg.Ring, current: bucket.CurrentName, mirror: cfg.Mirror, identity: p.identity}
+	p.lines = append(p.lines, p.main)
 	return p, err
 }
 
@@ -157,10 +163,13 @@ func (p *Publisher) uploadGained() {
 	}
 }
 
-// leastFence is the fence of what is in the bucket.
-func (p *Publisher) leastFence(ctx context.Context) (int64, error) {
-	at, err := p.store.ReadCurrent(ctx, &p.cfg.Log)
-	return at.Fence, err
+// leastFence is the highest fence of what is in the bucket.
+func (p *Publisher) leastFence(ctx context.Context) (fence int64, err error) {
+	for _, l := range p.lines {
+		at, readErr := p.store.ReadCurrent(ctx, l.current, &p.cfg.Log)
+		fence, err = max(fence, at.Fence), cmp.Or(err, readErr)
+	}
+	return fence, err
 }
 
 // Request says how to publish.
@@ -196,7 +205,9 @@ func (p *Publisher) Upload(ctx context.Context, req Request) (report.Upload, err
 		return done, err
 	}
 	if !req.DryRun {
-		p.patched.bring(ctx, p)
+		for _, l := range p.lines {
+			l.patched.bring(ctx, l)
+		}
 	}
 	return p.tidy(ctx, req, done)
 }
@@ -205,7 +216,7 @@ func (p *Publisher) Upload(ctx context.Context, req Request) (report.Upload, err
 func (p *Publisher) attempt(ctx context.Context, req Request) (report.Upload, error) {
 	job, end := objectstore.Within(ctx, "publishing", objectstore.Limits{Requests: limitsOfPublication.Requests, Bytes: limitsOfPublication.Bytes, Time: limitsOfPublication.Time + 2*p.cfg.Place.Retry.MaxElapsed})
 	defer end()
-	done, err := p.upload(job, req)
+	done, err := p.publish(job, req)
 	if errors.Is(err, election.ErrLost) {
 		p.cfg.Observer.Leads(false)
 		done, err = report.Upload{Result: report.Standby}, nil
@@ -214,7 +225,7 @@ func (p *Publisher) attempt(ctx context.Context, req Request) (report.Upload, er
 		done.Result, done.Error = report.UploadFailed, report.OneLine(err.Error())
 	}
 	if !req.DryRun && done.Error != "" {
-		p.seen = sighting{}
+		p.forgetSeen()
 	}
 	if !req.DryRun && ctx.Err() == nil {
 		p.note(done, time.Now())
@@ -238,9 +249,17 @@ func (p *Publisher) Holder() (name string, own bool) {
 	return p.election.Leader()
 }
 
-func (p *Publisher) upload(ctx context.Context, req Request) (done report.Upload, err error) {
-	if req == (Request{}) && p.isConfirmed() && p.election.Holds() && !p.cfg.isDue(p.statement, p.stands) && !p.isReplaced(ctx) {
-		done = p.last
+// forgetSeen makes the next publication look for everything in the bucket.
+func (p *Publisher) forgetSeen() {
+	for _, l := range p.lines {
+		l.seen = sighting{}
+	}
+}
+
+// publish makes the bucket show to each ring what it sees.
+func (p *Publisher) publish(ctx context.Context, req Request) (done report.Upload, err error) {
+	if req == (Request{}) && p.election.Holds() && !slices.ContainsFunc(p.lines, func(l *line) bool { return l.needsPublication(ctx) }) {
+		done = p.main.last
 		if !done.Superseded { // it may be another generation of this host with the same data
 			done.Served = p.cfg.Mirror.Current().Number
 		}
@@ -255,36 +274,13 @@ func (p *Publisher) upload(ctx context.Context, req Request) (done report.Upload
 		}
 	}
 	if req.mend != nil {
-		p.seen = sighting{}
+		p.forgetSeen()
 		if err := req.mend.Repair(ctx); err != nil {
 			return done, err
 		}
 	}
-	for range maxRounds {
-		done, err = p.round(ctx, req)
-		if !errors.Is(err, objectstore.ErrChanged) {
-			break
-		}
-	}
-	return done, err
-}
-
-// lookPatience is how long a publisher without news waits for the bucket.
-const lookPatience = 15 * time.Second
-
-// isReplaced is true if current.json names another generation than the one that this
-// publisher left. A server that does not answer is no reason to fail, because there is
-// nothing to publish.
-func (p *Publisher) isReplaced(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, lookPatience)
-	defer cancel()
-	at, err := p.store.Standing(ctx)
-	return errors.Is(err, objectstore.ErrNotThere) || err == nil && (at.ID() != p.stands || p.cfg.Signer != nil && at.Statement != p.statement)
-}
-
-// isConfirmed is true when the bucket was seen not long ago to show what is served.
-func (p *Publisher) isConfirmed() bool {
-	return p.wish != "" && p.wish == p.cfg.wishOf(p.cfg.Mirror.Current()) && time.Since(p.confirmed) < p.cfg.Recheck
+	p.epoch = 0
+	return p.publishRings(ctx, req)
 }
 
 // begin makes sure that this publisher may write.
@@ -302,162 +298,11 @@ func (p *Publisher) begin(ctx context.Context, req Request) error {
 	return p.election.Await(ctx)
 }
 
-// round publishes once. objectstore.ErrChanged says that another publisher was faster.
-func (p *Publisher) round(ctx context.Context, req Request) (report.Upload, error) {
-	served := p.cfg.Mirror.Current()
-	at, err := p.store.ReadCurrent(ctx, &p.cfg.Log)
-	if err != nil {
-		return report.Upload{}, err
-	}
-	if err := p.checkFence(ctx, at); err != nil {
-		return report.Upload{}, err
-	}
-	if err := p.followTrust(ctx, at.Shown.Trust); err != nil {
-		return report.Upload{}, err
-	}
-	if req.mend != nil {
-		req.mend.Rename(&at.Present)
-	}
-	p.distrust(&at)
-	p.statement = at.Statement
-	done := report.Upload{Result: report.UploadUnchanged, Generation: at.Generation, Epoch: at.NextEpoch(), Began: at.BeganAt(), Publisher: at.Present.Publisher, PublishedAt: at.Present.PublishedAt}
-	next, err := p.compose(served, at, req.Force)
-	if err != nil {
-		return report.Upload{}, err
-	}
-	if !req.Force && p.isTaken(at, next) {
-		done.Superseded = true
-		return done, nil
-	}
-	done.Kept = next.kept
-	if (at.Generation == 0 || at.IsCut) && len(next.manifests) == 0 {
-		return done, nil
-	}
-	done.Superseded = len(next.kept) > 0 && !p.identity.Wrote(at.SHA256)
-	if !req.Force && p.waits(at, next) {
-		return p.confirm(served, at.ID(), done), nil
-	}
-	if err := p.checkRecords(ctx, at, &next); err != nil {
-		return done, err
-	}
-	if !req.Force && next.isShown(at) {
-		isTrustDue := p.cfg.Signer != nil && p.trustText() != at.Shown.Trust
-		if at.Generation != 0 && (at.Fence != p.fenceFor(at) || p.cfg.isDue(at.Statement, at.ID()) || isTrustDue) && !req.DryRun {
-			err = p.writeCurrent(ctx, at, at.ID(), bucket.Generation{Epoch: at.NextEpoch(), Began: at.BeganAt()})
-		}
-		if err == nil && !req.DryRun {
-			done = p.confirm(served, at.ID(), done)
-		}
-		return done, err
-	}
-	done.Result, done.Superseded, done.Replaced = report.Uploaded, false, next.replaces
-	since, isSeen := time.Now(), false
-	if !req.DryRun { // which has no turn
-		since, isSeen = p.seen.since(at.ID(), p.cfg.Recheck)
-	}
-	if done.Objects, done.Bytes, err = p.bring(ctx, next, at, isSeen, req.DryRun); err != nil || req.DryRun {
-		return done, err
-	}
-	g, written, err := p.writeGeneration(ctx, at, next, req.Force)
-	if err != nil {
-		return done, err
-	}
-	p.seen = sighting{written, since}
-	if req.mend != nil {
-		req.mend.Published()
-	}
-	done.Generation, done.Epoch, done.Began, done.Publisher, done.PublishedAt = g.Number, g.Epoch, g.Began, g.Publisher, g.PublishedAt
-	done = p.confirm(served, written, done)
-	p.cfg.Log.Info().Ctx(ctx).Int("generation", done.Generation).Int("objects", done.Objects).Int64("bytes", done.Bytes).Str("replaced", done.Replaced).Msg("published to the bucket")
-	return done, nil
-}
-
-// bring brings into the bucket what the next generation needs of this host. It returns how many
-// objects were not there, and their bytes.
-func (p *Publisher) bring(ctx context.Context, n next, at texts.State, isSeen, dryRun bool) (int, int64, error) {
-	u := contents.New(p.contents())
-	u.DryRun, u.IsSeen, u.IsWary = dryRun, isSeen, destroysNow(at.Present)
-	return u.Bring(ctx, n.own, n.manifests, at.Present)
-}
-
 func (p *Publisher) contents() contents.Config {
 	return contents.Config{
 		Store: p.store, Server: &p.server, Objects: p.cfg.Objects, Patches: p.cfg.Patches,
 		Grace: p.cfg.Grace, Rate: p.cfg.Place.Rate, Uploaded: p.cfg.Observer.Uploaded,
 	}
-}
-
-// sighting is a generation of which this publisher looked for everything in the bucket, and
-// had no error since.
-type sighting struct {
-	generation texts.ID
-	at         time.Time // of the first look
-}
-
-// since returns when the contents of a generation were looked for. It is false, and returns
-// the present time, if they have to be looked for again: the bucket may have lost some.
-func (s sighting) since(generation texts.ID, recheck time.Duration) (time.Time, bool) {
-	if s.generation == generation && time.Since(s.at) < recheck {
-		return s.at, true
-	}
-	return time.Now(), false
-}
-
-// isTaken is true if the operator of another publisher took the place, which this one had.
-// With an election, the lease decides. A publisher whose signature is asked for besides that
-// of the other one gives it, if it would show the same: nobody else could end the wait.
-func (p *Publisher) isTaken(at texts.State, n next) bool {
-	past := p.past.Load()
-	isOther := p.election == nil && past.Wrote && at.NextEpoch() > past.epochIn(at.BeganAt()) && !p.identity.Wrote(at.SHA256)
-	signsToo := p.cfg.Signer != nil && p.cfg.Signer.Chain().Newest().Threshold > 1
-	return isOther && !(signsToo && n.isShown(at))
-}
-
-// isShown is true when the generation in the bucket is the next one already.
-func (n next) isShown(at texts.State) bool {
-	return !at.IsCut && bucket.SameManifests(n.manifests, at.Present.Manifests) && bucket.SameOrders(n.destruction, at.Present.Destruction)
-}
-
-// confirm remembers what the bucket shows.
-func (p *Publisher) confirm(served mirror.Generation, id texts.ID, done report.Upload) report.Upload {
-	if !done.Superseded {
-		done.Served = served.Number
-	}
-	done.Signed = p.cfg.signedBy(p.statement, id)
-	p.left.Store(&left{id, p.statement})
-	p.wish, p.confirmed, p.stands, p.last = p.cfg.wishOf(served), time.Now(), id, done
-	p.last.Result, p.last.Objects, p.last.Bytes, p.last.Replaced = report.UploadUnchanged, 0, 0, ""
-	past := p.past.Load()
-	p.past.Store(past.after(done))
-	return done
-}
-
-// checkFence refuses to write where another publisher has a newer lease, or has one and
-// this host takes part in no election.
-func (p *Publisher) checkFence(ctx context.Context, at texts.State) error {
-	if p.election != nil {
-		if at.Fence > p.election.Fence() && p.election.MayUpload() == nil {
-			if lease, err := texts.LookAt(ctx, p.store, bucket.LeaseName, bucket.ParseLease); err == nil && lease.Fence > p.election.Fence() {
-				return election.ErrLost // another publisher's operator took it
-			}
-			return fmt.Errorf("%s has fence %d, the lease of this publisher %d: delete %s to begin a new election", bucket.CurrentName, at.Fence, p.election.Fence(), bucket.LeaseName)
-		}
-		return nil
-	}
-	if at.Fence == 0 {
-		return nil
-	}
-	text, _, err := p.store.ReadText(ctx, bucket.LeaseName)
-	if errors.Is(err, objectstore.ErrNotThere) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if lease, err := bucket.ParseLease(text); err == nil && lease.Holder != "" {
-		return fmt.Errorf("publisher %q of this bucket takes part in an election: set election here, too, or delete %s if this is the only publisher left", lease.Holder, bucket.LeaseName)
-	}
-	return nil
 }
 
 func (p *Publisher) fenceFor(at texts.State) int64 {

@@ -51,7 +51,7 @@ func TestANewGenerationNamesNothingThatTheBucketLost(t *testing.T) {
 		"other bytes of another size":  func() { server.Put("mirror/"+contentName("one"), []byte("once")) },
 	} {
 		spoil()
-		p.seen.at = p.seen.at.Add(-recheck)
+		p.main.seen.at = p.main.seen.at.Add(-recheck)
 		h.serve("addr", "2026.11", map[string]string{"a.txt": "one", "b.txt": "two", "c.txt": name})
 		mustPublish(t, p, Request{})
 		if c := look(t, server); c.files["addr/b.txt"] != "two" || c.files["phone/p.txt"] != "three" || c.files["addr/c.txt"] != name {

@@ -22,8 +22,8 @@ import (
 // distrust leaves of a generation that no trusted key signed only what this host wrote
 // itself: anybody who can write the bucket may have written the rest. The numbers beside a
 // generation are not signed either: those inside it count.
-func (p *Publisher) distrust(at *texts.State) {
-	s := p.cfg.Signer
+func (l *line) distrust(at *texts.State) {
+	s := l.cfg.Signer
 	if s == nil {
 		return
 	}
@@ -32,9 +32,9 @@ func (p *Publisher) distrust(at *texts.State) {
 	if !isOfHost && len(s.SignersOf(at.Statement, at.Generation, at.SHA256)) > 0 {
 		return
 	}
-	if at.Present.Number == 0 || !p.identity.Wrote(at.SHA256) {
+	if at.Present.Number == 0 || !l.identity.Wrote(at.SHA256) {
 		at.Present, at.Epoch, at.Began, at.IsCut = bucket.Generation{}, 0, 0, true
-		if past := p.past.Load().Generation; at.Generation > past+texts.MaxGap {
+		if past := l.past.Load().Generation; at.Generation > past+texts.MaxGap {
 			at.Generation = past // such a number would end the counting
 		}
 		return
@@ -48,24 +48,24 @@ func (p *Publisher) distrust(at *texts.State) {
 
 // waits is true when a generation would rest on the word of fewer keys than followers ask
 // for. This host signs only what it has itself, or what enough keys have signed.
-func (p *Publisher) waits(at texts.State, n next) bool {
-	if !p.isWeak(at) {
+func (l *line) waits(at texts.State, n next) bool {
+	if !l.isWeak(at) {
 		return false
 	}
-	past := p.past.Load()
+	past := l.past.Load()
 	return n.borrowed || past.Generation > 0 && at.Generation > past.Generation+texts.MaxGap || at.NextEpoch() > past.epochIn(at.BeganAt())+texts.MaxGap ||
 		at.BeganAt() > time.Now().Add(trust.Skew).Unix()
 }
 
 // isWeak is true for another publisher's generation that too few keys have signed.
-func (p *Publisher) isWeak(at texts.State) bool {
-	return p.cfg.Signer != nil && at.Generation > 0 && !p.identity.Wrote(at.SHA256) && p.cfg.Signer.Missing(at.Statement) > 0
+func (l *line) isWeak(at texts.State) bool {
+	return l.cfg.Signer != nil && at.Generation > 0 && !l.identity.Wrote(at.SHA256) && l.cfg.Signer.Missing(at.Statement) > 0
 }
 
 // checkRecords looks into the records of another publisher that this host is about to sign:
 // a revision names its files by 48 bits alone.
-func (p *Publisher) checkRecords(ctx context.Context, at texts.State, n *next) error {
-	if !p.isWeak(at) {
+func (l *line) checkRecords(ctx context.Context, at texts.State, n *next) error {
+	if !l.isWeak(at) {
 		return nil
 	}
 	for _, own := range n.own {
@@ -77,7 +77,7 @@ func (p *Publisher) checkRecords(ctx context.Context, at texts.State, n *next) e
 			}
 			continue
 		}
-		theirs, err := p.store.ReadRecord(ctx, n.manifests[i])
+		theirs, err := l.store.ReadRecord(ctx, n.manifests[i])
 		switch {
 		case errors.Is(err, texts.ErrUnusable) || err == nil && !sameFiles(theirs, own):
 			n.manifests[i] = mine
@@ -96,16 +96,25 @@ func sameFiles(theirs record.Record, own mirror.Record) bool {
 }
 
 // IsDue is true when the bucket is to be looked at although nothing here is new: the statement
-// about what is there is to be renewed, or lacks signatures.
-func (p *Publisher) IsDue() bool {
-	last := p.left.Load()
-	return last != nil && (p.cfg.Signer.Missing(last.statement) > 0 || p.cfg.isDue(last.statement, last.id))
+// about what is there is to be renewed, or lacks signatures, or a ring sees something else by now.
+func (p *Publisher) IsDue() bool { return slices.ContainsFunc(p.lines, (*line).isDue) }
+
+func (l *line) isDue() bool {
+	last, s := l.left.Load(), l.cfg.Signer
+	switch {
+	case last == nil:
+		return false
+	case s != nil && last.id.Number > 0 && (s.Missing(last.statement) > 0 || l.cfg.isDue(last.statement, last.id)):
+		return true
+	}
+	return l.ring != "" && last.wish != l.cfg.wishOf(l.mirror.Current())
 }
 
 // left is a generation and the statement about it, as a publication left them in the bucket.
 type left struct {
 	id        texts.ID
 	statement string
+	wish      string // of the publication
 }
 
 // isDue is true when the statement about a generation is to be renewed, or lacks the
@@ -121,8 +130,8 @@ func (c *Config) isDue(statement string, of texts.ID) bool {
 
 // sign puts a statement about a generation into current.json. A statement that lacks
 // signatures waits beside the one that followers believe.
-func (p *Publisher) sign(ctx context.Context, at texts.State, current *bucket.Current) error {
-	s := p.cfg.Signer
+func (l *line) sign(ctx context.Context, at texts.State, current *bucket.Current) error {
+	s := l.cfg.Signer
 	if s == nil {
 		return nil
 	}
@@ -131,9 +140,9 @@ func (p *Publisher) sign(ctx context.Context, at texts.State, current *bucket.Cu
 	if err != nil {
 		return err
 	}
-	trustText := p.trustText()
+	trustText := l.trustText()
 	if trustText != at.Shown.Trust {
-		if err := p.writeTrust(ctx); err != nil {
+		if err := l.writeTrust(ctx); err != nil {
 			return err
 		}
 	}

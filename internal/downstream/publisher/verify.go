@@ -27,8 +27,12 @@ func (p *Publisher) Verify(ctx context.Context, req Verify) (report.Upload, erro
 		return report.Upload{}, context.Cause(ctx)
 	}
 	defer p.verifying.Release(1)
+	var lines []verification.Line
+	for _, l := range p.lines {
+		lines = append(lines, verification.Line{Current: l.current, Mirror: l.mirror})
+	}
 	v := verification.New(verification.Config{
-		Config: p.contents(), Mirror: p.cfg.Mirror, Revision: p.cfg.Revision, Signer: p.cfg.Signer, Log: &p.cfg.Log, Read: req.Read, Pace: req.Rate,
+		Config: p.contents(), Lines: lines, Revision: p.cfg.Revision, Signer: p.cfg.Signer, Log: &p.cfg.Log, Read: req.Read, Pace: req.Rate,
 	})
 	done, err := p.verifyWith(ctx, v, req.Repair)
 	if err != nil {

@@ -64,7 +64,7 @@ func ShowWaiting(s *report.Status, all []report.WaitingRing) {
 // WaitingOnDisk are the rings that wait when no engine is running; state is nil when there is no
 // state database.
 func WaitingOnDisk(cfg *config.Config, m *mirror.Mirror, state status.StateReader) ([]report.WaitingRing, error) {
-	if !cfg.Serve.IsOn() || state == nil || !slices.ContainsFunc(cfg.Serve.Rings, func(r config.Ring) bool { return r.AfterHosts > 0 }) {
+	if !cfg.HasFleet() || state == nil || !slices.ContainsFunc(cfg.Serve.Rings, func(r config.Ring) bool { return r.AfterHosts > 0 }) {
 		return nil, nil
 	}
 	fleet, err := rings.Read(Now{Mirror: m}, state, RingsOf(cfg), cfg.Serve.MaxHosts)

@@ -34,7 +34,7 @@ var errNoPlace = errors.New("publish.s3 is not in the configuration: say there w
 
 // Config is what New needs; every field is required.
 type Config struct {
-	Served    publisher.Mirror // as other hosts may see it
+	Served    func(ring string) publisher.Mirror // as the hosts of a ring may see it, "" for all
 	Mirror    *mirror.Mirror
 	Store     *store.Store
 	Metrics   *metrics.Metrics
@@ -67,6 +67,7 @@ func New(cfg Config) *Uploader {
 type Publisher struct {
 	*publisher.Publisher
 	settings settings
+	hasRings bool
 	retries  *retries
 	signer   *trust.Signer // nil signs nothing
 	series   *metrics.UploadTarget
@@ -79,6 +80,7 @@ type settings struct {
 	patches  config.Patches
 	election config.Election
 	source   config.Source // for its ca_file and its patience
+	rings    string        // their names
 	signing  string        // identifies the key and the trust text, "" for none
 }
 
@@ -93,7 +95,7 @@ func (u *Uploader) publishers() []*Publisher {
 // Prepare returns the publishers of a configuration: those in force, or new ones.
 func (u *Uploader) Prepare(cfg *config.Config, signer *trust.Signer) (all []*Publisher, err error) {
 	source := config.Source{Connection: config.Connection{CAFile: cfg.Source.CAFile, StallTimeout: cfg.Source.StallTimeout, Retry: cfg.Source.Retry}}
-	settings := settings{patches: cfg.Publish.Patches, election: cfg.Election, source: source}
+	settings := settings{patches: cfg.Publish.Patches, election: cfg.Election, source: source, rings: fmt.Sprint(cfg.Serve.Rings)}
 	if signer != nil {
 		settings.signing = fmt.Sprintf("%s %s %s", signer.Key(), signer.Valid(), signer.Chain().Newest().Fingerprint())
 		if cfg.Election.Lease > 0 && signer.Chain().Newest().Threshold > 1 {
@@ -137,13 +139,34 @@ func (u *Uploader) prepare(cfg *config.Config, settings settings, signer *trust.
 	at.Tell, at.Bandwidth = made.retries.tell, u.bandwidth
 	outcomes := &outcomes{place: placeOf(t), store: u.cfg.Store.Uploads()}
 	known := u.last(outcomes.place)
+	last, before := u.rings(cfg)
+	made.hasRings = last.Name != ""
 	made.Publisher, err = publisher.New(publisher.Config{
-		Place: at, Grace: t.Grace, Lease: cfg.Election.Lease, Mirror: u.cfg.Served, Objects: u.cfg.Mirror.Objects, Observer: made.series, Revision: u.cfg.Mirror.Records.Revision, Memory: memory{u.cfg.Store.Uploads(), outcomes.place}, Keep: outcomes.keep, KeepCollection: outcomes.keepCollection, MustCollect: known.CollectionError != "", Log: log,
+		Ring: last.Name, Rings: before,
+		Place: at, Grace: t.Grace, Lease: cfg.Election.Lease, Mirror: last.Mirror, Objects: u.cfg.Mirror.Objects, Observer: made.series, Revision: u.cfg.Mirror.Records.Revision, Memory: memory{u.cfg.Store.Uploads(), outcomes.place, names(before)}, Keep: outcomes.keep, KeepCollection: outcomes.keepCollection, MustCollect: known.CollectionError != "", Log: log,
 		Configured: func(name string) bool { return u.cfg.Config().Has(name) }, Order: u.cfg.Order, Version: u.cfg.Version, Recheck: cfg.RecheckInterval,
 		Signer: signer, Patches: u.cfg.Patches,
 		Turn: turn, Past: publisher.Past{Began: known.Began, Epoch: known.Epoch, Generation: known.Generation, Wrote: !known.PublishedAt.IsZero()},
 	})
 	return made, err
+}
+
+// rings are the rings of a configuration: the last one, and those before.
+func (u *Uploader) rings(cfg *config.Config) (last publisher.Ring, before []publisher.Ring) {
+	for _, r := range cfg.Serve.Rings {
+		before = append(before, publisher.Ring{Name: r.Name, Mirror: u.cfg.Served(r.Name)})
+	}
+	if n := len(before); n > 0 {
+		return before[n-1], before[:n-1]
+	}
+	return publisher.Ring{Mirror: u.cfg.Served("")}, nil
+}
+
+func names(rings []publisher.Ring) (all []string) {
+	for _, r := range rings {
+		all = append(all, r.Name)
+	}
+	return all
 }
 
 // Place is a place of publish.s3.
@@ -226,8 +249,8 @@ func (u *Uploader) Upload(ctx context.Context) *report.Upload {
 	return &done
 }
 
-// KeepSigned renews the statements about what is in the buckets until ctx ends. It needs no sync,
-// because a statement must not expire where nothing is new.
+// KeepSigned renews the statements about what is in the buckets, and lets rings see what they wait
+// for, until ctx ends. It needs no sync: a statement expires, and a ring begins, without news.
 func (u *Uploader) KeepSigned(ctx context.Context) {
 	for {
 		every := time.Minute // a configuration that signs may come
@@ -242,7 +265,7 @@ func (u *Uploader) KeepSigned(ctx context.Context) {
 		case <-time.After(every):
 		}
 		for _, p := range u.publishers() {
-			if p.signer != nil && p.IsDue() && p.renewing.CompareAndSwap(false, true) {
+			if (p.signer != nil || p.hasRings) && p.IsDue() && p.renewing.CompareAndSwap(false, true) {
 				u.renewals.Go(func() {
 					defer p.renewing.Store(false)
 					_, _ = p.Publisher.Upload(ctx, publisher.Request{}) // it has noted the outcome

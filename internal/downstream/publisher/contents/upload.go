@@ -66,11 +66,12 @@ type Config struct {
 type Uploads struct {
 	Config
 	DryRun  bool
-	IsSeen  bool          // objects of the present generation were looked for not long ago
-	IsWary  bool          // what the present generation does not name may be about to be destroyed
-	bodies  chan struct{} // one value for each body that may be sent
-	objects atomic.Int64  // that were not there
-	bytes   atomic.Int64  // of these
+	IsSeen  bool                     // objects of the present generation were looked for not long ago
+	IsWary  bool                     // what the present generation does not name may be about to be destroyed
+	IsKept  func(mirror.Record) bool // true for a revision that another ring keeps in the bucket; nil for none
+	bodies  chan struct{}            // one value for each body that may be sent
+	objects atomic.Int64             // that were not there
+	bytes   atomic.Int64             // of these
 }
 
 // New returns the uploads of a job.
@@ -98,6 +99,7 @@ func (u *Uploads) Bring(ctx context.Context, own []mirror.Record, manifests []bu
 func (u *Uploads) revision(ctx context.Context, r mirror.Record, m *bucket.Manifest, present bucket.Generation) error {
 	objectstore.BudgetOf(ctx).Grow(objectstore.Limits{Requests: LimitsOfObject.Requests, Bytes: record.Limit(len(r.Files)), Time: time.Minute}) // for the record there
 	named, found := u.objectsOf(ctx, present, r.Manifest)
+	isKept := u.IsKept != nil && u.IsKept(r)
 	done := make(map[manifest.ObjectID]bool, len(r.Files))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(MaxRequests)
@@ -106,7 +108,7 @@ func (u *Uploads) revision(ctx context.Context, r mirror.Record, m *bucket.Manif
 			continue
 		}
 		done[f.Object] = true
-		group.Go(func() error { return u.bringObject(groupCtx, ObjectOf(f.Object, f.Size), named[f.Object]) })
+		group.Go(func() error { return u.bringObject(groupCtx, ObjectOf(f.Object, f.Size), named[f.Object] || isKept) })
 		if groupCtx.Err() != nil {
 			break
 		}

@@ -27,6 +27,11 @@ type Memory interface {
 // elsewhere gets another id. The copy of a whole machine is found out when the bucket has a
 // generation of this name that this publisher did not write.
 type Identity struct {
+	*shared
+	ring string // whose generations it knows; "" for the last ring
+}
+
+type shared struct {
 	memory Memory
 
 	mu    sync.Mutex // guards what follows
@@ -41,13 +46,17 @@ const maxWritten = 8
 // be forgotten at the end of the process.
 func New(memory Memory, dir string) (*Identity, error) {
 	known, err := memory.Publisher()
-	i := &Identity{memory: memory, known: known}
+	i := &Identity{shared: &shared{memory: memory, known: known}}
 	if home := homeOf(dir); err != nil || known.ID == "" || known.Home != home {
 		i.known = store.Publisher{ID: newID(), Home: home}
 		err = memory.SetPublisher(i.known)
 	}
 	return i, err
 }
+
+// In is this publisher for another ring. A ring that waits for long must not forget what it has
+// while other rings have news.
+func (i *Identity) In(ring string) *Identity { return &Identity{i.shared, ring} }
 
 func newID() string {
 	random := make([]byte, 6)
@@ -70,16 +79,38 @@ func (i *Identity) Name() string {
 func (i *Identity) Wrote(sum manifest.ObjectID) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return slices.Contains(i.known.Written, sum)
+	return slices.Contains(i.writtenLocked(), sum)
 }
 
 // Remember keeps a generation that is about to be written.
 func (i *Identity) Remember(sum manifest.ObjectID) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	written := append(slices.Clone(i.known.Written), sum)
-	i.known.Written = written[max(len(written)-maxWritten, 0):]
+	written := append(slices.Clone(i.writtenLocked()), sum)
+	written = written[max(len(written)-maxWritten, 0):]
+	if i.ring == "" {
+		i.known.Written = written
+	} else {
+		rings := map[string][]manifest.ObjectID{i.ring: written}
+		for ring, of := range i.known.Rings {
+			if ring != i.ring && len(rings) < maxRings {
+				rings[ring] = of
+			}
+		}
+		i.known.Rings = rings
+	}
 	return i.memory.SetPublisher(i.known)
+}
+
+// maxRings bounds the rings whose generations are known. A configuration has fewer.
+const maxRings = 64
+
+// writtenLocked are the generations of the ring.
+func (i *Identity) writtenLocked() []manifest.ObjectID {
+	if i.ring == "" {
+		return i.known.Written
+	}
+	return i.known.Rings[i.ring]
 }
 
 // Renew gives this publisher another name: another host has this one.

@@ -51,32 +51,35 @@ func (s State) IsWaiting() bool {
 	return s.Shown.Generation != 0 && (s.Shown.Generation != s.Generation || s.Shown.SHA256 != s.SHA256)
 }
 
-// Standing is what current.json names; nothing if it is damaged.
-func (s *Storage) Standing(ctx context.Context) (at State, err error) {
-	text, _, err := s.ReadText(ctx, bucket.CurrentName)
+// Standing is what a current.json names; nothing if it is damaged.
+func (s *Storage) Standing(ctx context.Context, current string) (at State, err error) {
+	text, _, err := s.ReadText(ctx, current)
 	if err != nil {
 		return at, err
 	}
-	if current, err := bucket.ParseCurrent(text); err == nil {
-		at = ReadState(current, "")
+	if parsed, err := bucket.ParseCurrent(text); err == nil {
+		at = ReadState(parsed, "")
 	}
 	return at, nil
 }
 
-// ReadCurrent reads current.json and its generation.
-func (s *Storage) ReadCurrent(ctx context.Context, log *zerolog.Logger) (State, error) {
-	text, found, err := s.ReadText(ctx, bucket.CurrentName)
+// ReadCurrent reads a current.json and its generation.
+func (s *Storage) ReadCurrent(ctx context.Context, current string, log *zerolog.Logger) (State, error) {
+	text, found, err := s.ReadText(ctx, current)
 	if errors.Is(err, objectstore.ErrNotThere) {
 		return State{}, nil
 	}
 	if err != nil {
 		return State{}, err
 	}
-	current, err := bucket.ParseCurrent(text)
+	parsed, err := bucket.ParseCurrent(text)
+	if err != nil && current != bucket.CurrentName {
+		err = fmt.Errorf("%s: %w", current, err)
+	}
 	if err != nil {
 		return State{}, fmt.Errorf("%w: delete it to publish again, if no newer syncd wrote it", err)
 	}
-	at := ReadState(current, found.ETag)
+	at := ReadState(parsed, found.ETag)
 	at.Present, _, err = s.ReadGeneration(ctx, at.Generation, at.SHA256)
 	if errors.Is(err, ErrUnusable) {
 		log.Warn().Ctx(ctx).Err(err).Int("generation", at.Generation).Msg("the bucket's generation is damaged or missing: it is published again")

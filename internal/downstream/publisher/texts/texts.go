@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/downstream/objectstore"
@@ -48,6 +49,25 @@ func (s *Storage) ReadGeneration(ctx context.Context, number int, sum manifest.O
 		err = fmt.Errorf("%w: %w", ErrUnusable, err)
 	}
 	return g, found, err
+}
+
+// EachKept calls use for each generation that followers may still read: the present one, and each
+// that was present until it was replaced by one that is not old yet.
+func (s *Storage) EachKept(ctx context.Context, at State, isOld func(written time.Time) bool, use func(bucket.Generation) error) error {
+	for number := at.Generation; number > 0; {
+		g, found, err := s.ReadGeneration(ctx, number, manifest.ObjectID{})
+		if errors.Is(err, objectstore.ErrNotThere) && number != at.Generation {
+			return nil // it was deleted before
+		}
+		if err == nil {
+			err = use(g)
+		}
+		if err != nil || isOld(found.Written) && number <= at.Shown.Generation {
+			return err
+		}
+		number = g.Previous
+	}
+	return nil
 }
 
 // ReadRecord reads the record of a manifest of a generation.

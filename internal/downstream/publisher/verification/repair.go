@@ -64,9 +64,9 @@ func (v *Verification) mend(ctx context.Context, u *contents.Uploads, f *finding
 		return v.mendRecord(ctx, f)
 	case f.trust != nil:
 		return v.mendTrust(ctx, f)
-	case f.number == v.at.Shown.Generation && v.at.IsWaiting():
+	case slices.ContainsFunc(v.lines, func(l *line) bool { return f.number == l.at.Shown.Generation && l.at.IsWaiting() }):
 		return errUnsigned
-	case f.name != bucket.CurrentName && f.number != v.at.Generation:
+	case v.newestOf(f) == nil:
 		return errOutdated
 	}
 	return errNeedsGeneration
@@ -96,7 +96,7 @@ func (v *Verification) mendRecord(ctx context.Context, f *finding) error {
 		return err
 	case f.manifest.RecordSHA256.IsZero(), f.manifest.RecordSHA256 == text.Sum:
 		return v.Store.WriteRecord(ctx, text)
-	case f.number != v.at.Generation:
+	case v.newestOf(f) == nil:
 		return errOtherText
 	}
 	return errNeedsGeneration
@@ -104,8 +104,10 @@ func (v *Verification) mendRecord(ctx context.Context, f *finding) error {
 
 // ownRecord is this host's record of a revision that the bucket has.
 func (v *Verification) ownRecord(m bucket.Manifest) (mirror.Record, bool) {
-	if r := v.Mirror.Current().Records[m.Name]; bucket.EntryOf(r).Record() == m.Record() {
-		return r, true
+	for _, l := range v.lines {
+		if r := l.Mirror.Current().Records[m.Name]; bucket.EntryOf(r).Record() == m.Record() {
+			return r, true
+		}
 	}
 	r, err := v.Revision(m.Name, string(m.Release)+"-"+m.Revision)
 	return r, err == nil && bucket.EntryOf(r).Record() == m.Record()
@@ -122,10 +124,21 @@ func (v *Verification) Rename(g *bucket.Generation) {
 	}
 }
 
-// Published notes that a generation was published after the repair.
-func (v *Verification) Published() {
+// newestOf is the line whose current.json, or the generation that it names, has or is the finding;
+// nil for none.
+func (v *Verification) newestOf(f *finding) *line {
+	for _, l := range v.lines {
+		if f.name == l.Current || f.number == l.at.Generation && f.number != 0 {
+			return l
+		}
+	}
+	return nil
+}
+
+// Published notes that a generation was published for a line after the repair.
+func (v *Verification) Published(current string) {
 	for _, f := range v.found {
-		if errors.Is(f.unmended, errNeedsGeneration) {
+		if l := v.newestOf(f); errors.Is(f.unmended, errNeedsGeneration) && l != nil && l.Current == current {
 			f.unmended, f.repaired = nil, true
 		}
 	}

@@ -17,9 +17,15 @@ func (v *Verification) readTrust(ctx context.Context) error {
 	if v.Signer == nil {
 		return nil
 	}
+	var newest *line // whose current.json names the newest version
+	for _, l := range v.lines {
+		if newest == nil || l.at.Shown.Trust.Version >= newest.at.Shown.Trust.Version {
+			newest = l
+		}
+	}
 	for _, text := range v.Signer.Chain() {
 		name := bucket.TrustName(text.Version)
-		if text.Version > v.at.Shown.Trust.Version {
+		if text.Version > newest.at.Shown.Trust.Version {
 			return nil // followers are not told of it
 		}
 		there, _, err := v.Store.ReadText(ctx, name)
@@ -28,7 +34,7 @@ func (v *Verification) readTrust(ctx context.Context) error {
 			return err
 		}
 		if !bytes.Equal(there, text.Bytes()) {
-			v.find(&finding{name: name, trust: text.Bytes(), number: v.at.Generation, isMissing: isMissing, err: cmp.Or(err, errors.New("it is another text than in sign.trust_file"))})
+			v.find(&finding{name: name, trust: text.Bytes(), number: newest.at.Generation, isMissing: isMissing, err: cmp.Or(err, errors.New("it is another text than in sign.trust_file"))})
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ const (
 // Config says where to look, and how.
 type Config struct {
 	contents.Config
-	Mirror   Mirror
+	Lines    []Line                                       // the last one is current.json
 	Revision func(name, id string) (mirror.Record, error) // a revision on disk that is not served
 	Signer   *trust.Signer                                // nil signs nothing
 	Log      *zerolog.Logger
@@ -42,20 +42,36 @@ type Config struct {
 	Pace     *rate.Budget // of everything that is read; nil for no limit
 }
 
+// Line is the current.json of a ring, and what the ring sees.
+type Line struct {
+	Current string // its name
+	Mirror  Mirror
+}
+
 // Mirror is what is published. Safe for concurrent use.
 type Mirror interface {
 	Current() mirror.Generation
 }
 
+// line is a Line and what its current.json leads to.
+type line struct {
+	Line
+	at texts.State
+}
+
 // New returns a verification. It makes no request yet.
 func New(cfg Config) *Verification {
-	return &Verification{Config: cfg, records: map[string]*finding{}, objects: map[manifest.ObjectID]wanted{}, packs: map[manifest.ObjectID]int{}, unasked: maxReadUnasked}
+	v := &Verification{Config: cfg, records: map[string]*finding{}, objects: map[manifest.ObjectID]wanted{}, packs: map[manifest.ObjectID]int{}, unasked: maxReadUnasked}
+	for _, l := range cfg.Lines {
+		v.lines = append(v.lines, &line{Line: l})
+	}
+	return v
 }
 
 // Verification looks through a bucket once.
 type Verification struct {
 	Config
-	at          texts.State
+	lines       []*line
 	generations int
 	records     map[string]*finding // by name; a nil one is good
 	objects     map[manifest.ObjectID]wanted
@@ -100,8 +116,8 @@ type finding struct {
 	repaired  bool
 }
 
-// Generation is the one that the bucket has.
-func (v *Verification) Generation() int { return v.at.Generation }
+// Generation is the one that current.json names.
+func (v *Verification) Generation() int { return v.lines[len(v.lines)-1].at.Generation }
 
 // IsWhole is true if nothing was found.
 func (v *Verification) IsWhole() bool { return len(v.found) == 0 }
@@ -168,11 +184,11 @@ func (v *Verification) usableRecord(ctx context.Context, m bucket.Manifest) (rec
 // readTexts reads the kept generations and their records, and learns which objects there
 // must be.
 func (v *Verification) readTexts(ctx context.Context) error {
-	return v.eachKept(ctx, func(g bucket.Generation) error {
+	return v.eachKept(ctx, func(at texts.State, g bucket.Generation) error {
 		v.generations++
 		for _, m := range g.Manifests {
-			isShown := v.at.IsWaiting() && g.Number == v.at.Shown.Generation
-			if _, isKnown := v.records[m.Record()]; isKnown || v.at.Present.IsDestroyed(m) && !isShown {
+			isShown := at.IsWaiting() && g.Number == at.Shown.Generation
+			if _, isKnown := v.records[m.Record()]; isKnown || at.Present.IsDestroyed(m) && !isShown {
 				continue
 			}
 			v.records[m.Record()] = nil
@@ -184,23 +200,33 @@ func (v *Verification) readTexts(ctx context.Context) error {
 	}, v.find)
 }
 
-// eachKept calls use for each generation that followers may still read, the newest first. One
-// that cannot be used is passed to damaged: no other one can be found through it.
-func (v *Verification) eachKept(ctx context.Context, use func(bucket.Generation) error, damaged func(*finding)) (err error) {
-	if v.at, err = v.Store.ReadCurrent(ctx, v.Log); err != nil {
-		return err
-	}
-	if v.at.Generation == 0 {
-		if len(v.Mirror.Current().Records) > 0 {
-			damaged(&finding{name: bucket.CurrentName, isMissing: true, err: objectstore.ErrNotThere})
+// eachKept calls use for each generation that followers may still read, of each ring the newest
+// first. One that cannot be used is passed to damaged: no other one can be found through it.
+func (v *Verification) eachKept(ctx context.Context, use func(texts.State, bucket.Generation) error, damaged func(*finding)) (err error) {
+	for _, l := range v.lines {
+		if l.at, err = v.Store.ReadCurrent(ctx, l.Current, v.Log); err != nil {
+			return err
 		}
-		return nil
+		if l.at.Generation == 0 && len(l.Mirror.Current().Records) > 0 {
+			damaged(&finding{name: l.Current, isMissing: true, err: objectstore.ErrNotThere})
+		}
+		if l.at.Generation == 0 {
+			continue
+		}
+		if err := v.eachOf(ctx, l.at, func(g bucket.Generation) error { return use(l.at, g) }, damaged); err != nil {
+			return err
+		}
 	}
-	if v.at.IsWaiting() { // it may be in no list of the one that waits
-		g, _, err := v.Store.ReadGeneration(ctx, v.at.Shown.Generation, v.at.Shown.SHA256)
+	return nil
+}
+
+// eachOf is eachKept for what one current.json leads to.
+func (v *Verification) eachOf(ctx context.Context, at texts.State, use func(bucket.Generation) error, damaged func(*finding)) error {
+	if at.IsWaiting() { // it may be in no list of the one that waits
+		g, _, err := v.Store.ReadGeneration(ctx, at.Shown.Generation, at.Shown.SHA256)
 		switch {
 		case errors.Is(err, texts.ErrUnusable):
-			damaged(&finding{name: bucket.GenerationName(v.at.Shown.Generation), number: v.at.Shown.Generation, isMissing: errors.Is(err, objectstore.ErrNotThere), err: err})
+			damaged(&finding{name: bucket.GenerationName(at.Shown.Generation), number: at.Shown.Generation, isMissing: errors.Is(err, objectstore.ErrNotThere), err: err})
 		case err == nil:
 			err = use(g)
 		}
@@ -208,11 +234,15 @@ func (v *Verification) eachKept(ctx context.Context, use func(bucket.Generation)
 			return err
 		}
 	}
-	number := v.at.Generation
+	number := at.Generation
 	for range maxVerified {
-		g, found, err := v.Store.ReadGeneration(ctx, number, v.sumOf(number))
+		var sum manifest.ObjectID // zero where nothing says it
+		if number == at.Generation {
+			sum = at.SHA256
+		}
+		g, found, err := v.Store.ReadGeneration(ctx, number, sum)
 		switch isGone := errors.Is(err, objectstore.ErrNotThere); {
-		case isGone && number != v.at.Generation:
+		case isGone && number != at.Generation:
 			return nil // it was deleted as garbage
 		case errors.Is(err, texts.ErrUnusable):
 			damaged(&finding{name: bucket.GenerationName(number), number: number, isMissing: isGone, err: err})
@@ -220,26 +250,18 @@ func (v *Verification) eachKept(ctx context.Context, use func(bucket.Generation)
 		case err != nil:
 			return err
 		}
-		if isSeen := v.at.IsWaiting() && number == v.at.Shown.Generation; !isSeen {
+		if isSeen := at.IsWaiting() && number == at.Shown.Generation; !isSeen {
 			err = use(g)
 		}
 		if err != nil {
 			return err
 		}
-		if g.Previous == 0 || v.Server.LeastAge(found.Written) >= v.Grace && number <= v.at.Shown.Generation {
+		if g.Previous == 0 || v.Server.LeastAge(found.Written) >= v.Grace && number <= at.Shown.Generation {
 			return nil
 		}
 		number = g.Previous
 	}
 	return nil
-}
-
-// sumOf is the SHA-256 of a generation's text; zero where nothing says it.
-func (v *Verification) sumOf(number int) (sum manifest.ObjectID) {
-	if number == v.at.Generation {
-		sum = v.at.SHA256
-	}
-	return sum
 }
 
 // readRecordOf reads a record. Where it is damaged, this host's own one says which objects
@@ -293,7 +315,7 @@ func (v *Verification) dropOutdated(ctx context.Context) error {
 		return nil
 	}
 	kept := map[int]bool{}
-	err := v.eachKept(ctx, func(g bucket.Generation) error {
+	err := v.eachKept(ctx, func(_ texts.State, g bucket.Generation) error {
 		kept[g.Number] = true
 		return nil
 	}, func(f *finding) { kept[f.number] = true })
