@@ -182,9 +182,10 @@ func (k *bucketKind) isOlder(g bucket.Generation) bool { return k.isCounted(g) &
 
 // isCounted is true for a generation that has an order with the one that was followed last. Those
 // of different rings have none, nor have those that a host passes on from a bucket and from
-// elsewhere.
+// elsewhere, or from another place of the publisher, which began at another time.
 func (k *bucketKind) isCounted(g bucket.Generation) bool {
-	return k.followed() && g.Ring == k.answer.Saved.Ring && k.isOfCount(g)
+	isOfPlace := !k.cfg.Bucket.IsHost() || g.Began >= k.answer.Saved.Began
+	return k.followed() && g.Ring == k.answer.Saved.Ring && k.isOfCount(g) && isOfPlace
 }
 
 func (k *bucketKind) compare(g bucket.Generation) int {
