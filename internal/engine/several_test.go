@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -10,9 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/clients/transport"
 	"syncd/internal/config"
 	"syncd/internal/engine/operation"
+	"syncd/internal/mirror"
+	"syncd/internal/report"
 	"syncd/internal/report/request"
+	"syncd/internal/syncer/lockfile"
 )
 
 // Hooks and log hear once when a manifest comes from another source, and once when it comes from
@@ -68,5 +73,43 @@ func TestHooksHearOfAnotherSource(t *testing.T) {
 		if strings.HasPrefix(f.GetName(), "syncd_source_") && len(f.GetMetric()) > 0 {
 			t.Errorf("%s stays without a list", f.GetName())
 		}
+	}
+}
+
+// A plan shows what a sync would take, and a lock file is made, from the second source while the
+// first one is down. A plan notes nothing of the sources.
+func TestPlansAndLockFilesGoOnWithTheNextSource(t *testing.T) {
+	w := start(t, "one", "two")
+	w.cfg.Others = []config.Source{w.cfg.Source}
+	w.cfg.Source.Name, w.cfg.Others[0].Name = "near", "far"
+	w.cfg.Source.URL, w.cfg.Source.Retry.MaxElapsed = &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, 10*time.Millisecond
+	e := w.open()
+	defer e.Close()
+	sync := func(what string, req request.Sync, want report.Result) {
+		t.Helper()
+		result, err := operation.Sync.Do(t.Context(), e.Operations(), req)
+		must(t, err)
+		if len(result.Manifests) != 2 || result.Manifests[0].Result != want || result.Manifests[1].Result != want {
+			t.Errorf("%s: %+v", what, result.Manifests)
+		}
+	}
+	sync("plan", request.Sync{DryRun: true, Demand: true}, report.Updated)
+	if known, err := e.store.Sources(); err != nil || len(known.Failing) != 0 || len(known.Of) != 0 {
+		t.Errorf("after a plan: %+v, %v", known, err)
+	}
+	sync("sync", request.Sync{Demand: true}, report.Updated)
+	var locked bytes.Buffer
+	var records []mirror.Record
+	for _, name := range []string{"one", "two"} {
+		records = append(records, e.mirror.Current().Records[name])
+	}
+	must(t, lockfile.Write(&locked, transport.PublicURL(w.cfg.Source.URL), records))
+	for _, name := range []string{"one", "two"} {
+		w.publish(name, "2026.10", name+", october")
+	}
+	sync("sync of October", request.Sync{Demand: true}, report.Updated)
+	sync("lock file", request.Sync{Demand: true, Lockfile: locked.Bytes()}, report.Updated)
+	if w.content("one") != "one" || w.content("two") != "two" {
+		t.Errorf("by the lock file: %q, %q", w.content("one"), w.content("two"))
 	}
 }

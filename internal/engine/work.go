@@ -134,7 +134,7 @@ func (e *Engine) syncNow(ctx context.Context, req request.Sync, names []string, 
 	if from != nil {
 		return e.Bundles.carried(active, from).Sync(ctx, req)
 	}
-	if active.list != nil && len(req.Lockfile) == 0 && !req.DryRun {
+	if active.list != nil {
 		return active.list.Sync(ctx, req)
 	}
 	return active.syncer.Sync(ctx, req)

@@ -147,7 +147,7 @@ func (s *Syncer) start(ctx context.Context, req request.Sync) (*run, error) {
 	}
 	var lock *lockfile.File
 	if len(req.Lockfile) > 0 {
-		if lock, err = source.ReadLockfile(req.Lockfile, s.cfg.Source, targets.Names()); err != nil {
+		if lock, err = source.ReadLockfile(req.Lockfile, s.cfg.Source, s.cfg.Siblings, targets.Names()); err != nil {
 			return nil, err
 		}
 	}

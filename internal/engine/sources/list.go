@@ -82,9 +82,10 @@ func usedSince(known store.Sources, now time.Time) map[string]time.Time {
 	return used
 }
 
-// Sync takes a sync from the sources in turn, until none of its manifests is left.
+// Sync takes a sync from the sources in turn, until none of its manifests is left. What a lock file
+// names comes from one source, all or nothing. A plan notes nothing of the sources.
 func (l *List) Sync(ctx context.Context, req request.Sync) (sum report.Sync, err error) {
-	turns := l.turns(req.Demand || req.Force, time.Now())
+	turns := l.turns(req.Demand || req.Force || len(req.Lockfile) > 0, time.Now())
 	for n, source := range turns {
 		isLast := n == len(turns)-1
 		var mu sync.Mutex
@@ -103,14 +104,33 @@ func (l *List) Sync(ctx context.Context, req request.Sync) (sum report.Sync, err
 		if ctx.Err() != nil {
 			return add(sum, result), err
 		}
-		l.note(source.Name, takenOf(result, faults), faults)
-		if isLast || len(faults) == 0 || err != nil {
+		if req.DryRun {
+			faults = planFaults(result)
+		} else {
+			l.note(source.Name, takenOf(result, faults), faults)
+		}
+		switch {
+		case isLast || len(faults) == 0 || err != nil:
 			return add(sum, result), err
+		case len(req.Lockfile) > 0:
+			continue
 		}
 		result.Manifests = slices.DeleteFunc(result.Manifests, func(m report.ManifestResult) bool { return faults[m.Name] != nil })
 		sum, req.Manifests = add(sum, result), slices.Sorted(maps.Keys(faults))
 	}
 	return sum, err
+}
+
+// planFaults are the manifests of a plan that another source may have.
+func planFaults(result report.Sync) map[string]error {
+	faults := map[string]error{}
+	for _, m := range result.Manifests {
+		isBad := m.Result == report.Failed || m.Result == report.Refused
+		if isBad && m.Reason != string(refusal.NoSpace) {
+			faults[m.Name] = errors.New(m.Error)
+		}
+	}
+	return faults
 }
 
 // add is the outcome of both.

@@ -12,14 +12,14 @@ import (
 	"syncd/internal/syncer/lockfile"
 )
 
-// ReadLockfile reads a lock file. It refuses a lock of another source, and one whose manifests
-// are not the configured ones.
-func ReadLockfile(text []byte, url string, configured []string) (*lockfile.File, error) {
+// ReadLockfile reads a lock file. It refuses a lock of a source that is neither url nor one of its
+// siblings, and one whose manifests are not the configured ones.
+func ReadLockfile(text []byte, url string, siblings, configured []string) (*lockfile.File, error) {
 	lock, err := lockfile.Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	if lock.Source != url {
+	if lock.Source != url && !slices.Contains(siblings, lock.Source) {
 		return nil, fmt.Errorf("the lock file is of %q, but source.url is %s: make the lock file on a host with that source.url", lock.Source, url)
 	}
 	inLock := []string{}
