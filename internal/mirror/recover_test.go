@@ -318,3 +318,21 @@ func TestAKeptRecordThatCannotBeWrittenLeavesNothing(t *testing.T) {
 		t.Errorf("left: %q", left)
 	}
 }
+
+// A file system that keeps no order between folders can lose the first step of a removal, the
+// temporary name, and keep the others.
+func TestRecoverRemovesAnEarlierGenerationWithoutItsRecords(t *testing.T) {
+	m := newMirror(t)
+	mustPublish(t, m, recordOf(t, m, "a", "2026.09", files{"x": "1"}))
+	mustPublish(t, m, recordOf(t, m, "a", "2026.10", files{"x": "2"}))
+	earlier := filepath.Join(m.dir, "generations", "000001")
+	for _, name := range []string{"a", "a.json"} {
+		if err := os.Remove(filepath.Join(earlier, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := recovered(t, m.dir)
+	if _, err := os.Lstat(earlier); !errors.Is(err, fs.ErrNotExist) || again.Current().Number != 2 {
+		t.Errorf("it is left: %v; current is %d", err, again.Current().Number)
+	}
+}

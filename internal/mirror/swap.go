@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"syncd/internal/disk/fsops"
@@ -123,13 +124,18 @@ func (gs *Generations) recover() (Generation, error) {
 }
 
 // removeUnfinished removes the generations above current, which were built and never
-// published.
+// published, and earlier ones of which a crash took the content but kept the name.
 func (gs *Generations) removeUnfinished(current int) error {
 	numbers, err := gs.numbers()
 	for _, n := range slices.Backward(numbers) {
-		if n > current {
+		if n > current || n < current && isGutted(gs.root, n) {
 			err = errors.Join(err, gs.root.RemoveTree(generationDir(n)))
 		}
 	}
 	return err
+}
+
+func isGutted(root *fsops.Dir, number int) bool {
+	names, err := root.Names(generationDir(number))
+	return err == nil && !slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, recordSuffix) })
 }
