@@ -66,13 +66,14 @@ type reports struct {
 	accounts map[string]*account // by the name of the ID; none is empty
 	count    int                 // of all reports
 	tallies  map[place]*promotion.Tally
-	changed  map[string]bool // keys of entries that are not saved yet
+	changed  map[string]bool // keys of reports that are not saved yet
+	due      map[string]bool // those that the Save under way saves
 	surplus  bool            // the state has reports that were not loaded
 	crowded  bool            // reports were dropped for new ones
 }
 
 func newReports(maxHosts int) reports {
-	return reports{limit: maxReports, maxHosts: maxHosts, accounts: map[string]*account{}, tallies: map[place]*promotion.Tally{}, changed: map[string]bool{}}
+	return reports{limit: maxReports, maxHosts: maxHosts, accounts: map[string]*account{}, tallies: map[place]*promotion.Tally{}, changed: map[string]bool{}, due: map[string]bool{}}
 }
 
 // get returns a report, nil for none.
@@ -303,6 +304,7 @@ func (f *reports) drop(name string, k follower) {
 		f.changed[key] = true
 	} else {
 		delete(f.changed, key)
+		delete(f.due, key)
 	}
 	f.put(name, k, nil)
 }

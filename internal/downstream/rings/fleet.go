@@ -99,10 +99,9 @@ func Read(catalog Catalog, saved Reader, configured []Ring, maxHosts int) (*Flee
 }
 
 func newFleet(catalog Catalog, maxHosts int, log zerolog.Logger) *Fleet {
-	f := &Fleet{catalog: catalog, now: time.Now, memory: memory{reports: newReports(maxHosts)}}
+	f := &Fleet{catalog: catalog, now: time.Now, memory: memory{reports: newReports(maxHosts), rulings: newRulings()}}
 	f.log = log
 	f.listener.heard = map[place]heard{}
-	f.rulings = newRulings(func(key string) { f.changed[key] = true })
 	return f
 }
 
@@ -210,7 +209,7 @@ func (f *Fleet) seenLocked(a Asker, asked string) (report.Stop, bool) {
 	next.follow(f.get(a.name, a.follower(name)), visible)
 	f.set(a.name, a.follower(name), &next)
 	if p := (place{next.Ring, name}); next.hasState() && f.hear(p, next.SeenAt) {
-		f.changed[heardKey(p)] = true
+		f.decided[heardKey(p)] = true
 	}
 	f.advanceLocked(name, published)
 	against, counts := next.against()
@@ -226,7 +225,7 @@ func (f *Fleet) Forget() {
 	defer f.mu.Unlock()
 	f.forget(f.now())
 	for _, p := range f.leave(f.now()) {
-		f.changed[heardKey(p)] = true
+		f.decided[heardKey(p)] = true
 	}
 }
 
@@ -263,7 +262,7 @@ func (f *Fleet) announce(stops []report.Stop) {
 	if len(stops) == 0 {
 		return
 	}
-	if err := f.Save(); err != nil {
+	if err := f.saveRulings(); err != nil {
 		f.log.Warn().Err(err).Msg("saving a stopped release failed; the next save tries again")
 	}
 }

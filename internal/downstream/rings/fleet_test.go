@@ -587,13 +587,56 @@ func TestMadeUpHostsNeedNoMemoryOnAFullDisk(t *testing.T) {
 			t.Fatal("saved on a full disk")
 		}
 	}
-	if len(w.changed) > 2*w.limit {
-		t.Errorf("%d entries wait to be saved", len(w.changed))
+	if waiting := len(w.changed) + len(w.due); waiting > 2*w.limit {
+		t.Errorf("%d entries wait to be saved", waiting)
 	}
 	w.saver = w.store
 	must(t, w.Save())
 	before := w.Status()
 	w.restart(canary)
+	if diff := cmp.Diff(before, w.Status()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// crowded is a state whose hosts poll with news while it saves.
+type crowded struct {
+	*store.Store
+	poll  func()
+	saved *[]map[string]any
+}
+
+func (c crowded) SetFleet(entries map[string]any) error {
+	c.poll()
+	*c.saved = append(*c.saved, entries)
+	return c.Store.SetFleet(entries)
+}
+
+// A save went on as long as hosts polled with news, and with it `syncd fleet release`, behind
+// which all syncs waited.
+func TestASaveEndsWhileHostsPoll(t *testing.T) {
+	w := newWorld(t, canary, rest)
+	var saved []map[string]any
+	attempts := 1
+	w.saver = crowded{w.store, func() {
+		if attempts++; attempts > 20 {
+			t.Fatal("a save does not end while hosts poll")
+		}
+		w.poll("canary", 1, fmt.Sprint("; release=2026.10; refused=2026.11; reason=downgrade; attempts=", attempts))
+	}, &saved}
+	w.poll("canary", 1, "; release=2026.10")
+	must(t, w.Save())
+	if _, err := w.Approve("2026.11"); err != nil {
+		t.Fatal(err)
+	}
+	last := saved[len(saved)-1]
+	if _, hasIt := last[approvalKey("2026.11")]; !hasIt || len(last) > 1 {
+		t.Errorf("what an operator decides is saved with %d entries of hosts", len(last)-1)
+	}
+	w.saver = w.store
+	before := w.Status()
+	must(t, w.Save())
+	w.restart(canary, rest)
 	if diff := cmp.Diff(before, w.Status()); diff != "" {
 		t.Error(diff)
 	}

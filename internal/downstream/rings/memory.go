@@ -3,6 +3,7 @@ package rings
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -85,37 +86,51 @@ func (f *reports) load(name string, k follower, value json.RawMessage) {
 	}
 }
 
-// Save saves what changed. After an error the next Save tries again.
+// Save saves what changed until now. What changes meanwhile waits for the next Save, because a
+// crowd of hosts polls faster than a state takes it. After an error the next Save tries again.
 func (m *memory) Save() error {
-	m.saving.Lock()
-	defer m.saving.Unlock()
-	if err := m.removeSurplus(); err != nil {
+	if err := m.saveAll(m.findSurplus); err != nil { // saved reports that were not loaded are removed
 		return err
 	}
+	if err := m.saveRulings(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	maps.Copy(m.due, m.changed)
+	clear(m.changed)
+	m.mu.Unlock()
+	return m.saveAll(m.takeDue)
+}
+
+// saveRulings saves what was decided. It waits for one transaction of reports at most, of which
+// there may be many.
+func (m *memory) saveRulings() error {
+	_, err := m.saveNext(m.takeDecided)
+	return err
+}
+
+// saveAll saves the entries that take returns, a transaction at a time, until it returns none.
+func (m *memory) saveAll(take func() (map[string]any, error)) error {
 	for {
-		entries := m.takeChanged()
-		if len(entries) == 0 {
-			return nil
-		}
-		if err := m.saver.SetFleet(entries); err != nil {
-			m.giveBack(entries)
+		if isDone, err := m.saveNext(take); isDone || err != nil {
 			return err
 		}
-		m.noteStored(entries)
 	}
 }
 
-// removeSurplus removes saved reports that were not loaded.
-func (m *memory) removeSurplus() error {
-	for {
-		entries, err := m.findSurplus()
-		if err != nil || len(entries) == 0 {
-			return err
-		}
-		if err := m.saver.SetFleet(entries); err != nil {
-			return err
-		}
+func (m *memory) saveNext(take func() (map[string]any, error)) (isDone bool, err error) {
+	m.saving.Lock()
+	defer m.saving.Unlock()
+	entries, err := take()
+	if err != nil || len(entries) == 0 {
+		return true, err
 	}
+	if err := m.saver.SetFleet(entries); err != nil {
+		m.giveBack(entries)
+		return false, err
+	}
+	m.noteStored(entries)
+	return false, nil
 }
 
 var errEnough = errors.New("enough entries for a transaction")
@@ -160,16 +175,24 @@ func (m *memory) noteStored(entries map[string]any) {
 // maxBatch bounds a transaction, so that it does not hold up the end of a sync.
 const maxBatch = 5000
 
-func (m *memory) takeChanged() map[string]any {
+func (m *memory) takeDue() (entries map[string]any, err error) {
+	return m.take(m.due), nil
+}
+
+func (m *memory) takeDecided() (entries map[string]any, err error) {
+	return m.take(m.decided), nil
+}
+
+func (m *memory) take(keys map[string]bool) map[string]any {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	entries := map[string]any{}
-	for key := range m.changed {
+	for key := range keys {
 		if len(entries) == maxBatch {
 			break
 		}
 		entries[key] = m.entryLocked(key)
-		delete(m.changed, key)
+		delete(keys, key)
 	}
 	return entries
 }
@@ -178,7 +201,11 @@ func (m *memory) giveBack(entries map[string]any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key := range entries {
-		m.changed[key] = true
+		if _, _, isReport := parseReportKey(key); isReport {
+			m.changed[key] = true
+		} else {
+			m.decided[key] = true
+		}
 	}
 }
 

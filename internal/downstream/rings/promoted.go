@@ -52,7 +52,7 @@ func with(all map[string]time.Time, ring string, at time.Time) map[string]time.T
 
 func (r *rulings) setBegun(t target, b begun) {
 	r.begun[t] = b
-	r.unsaved(begunKey(t))
+	r.decided[begunKey(t)] = true
 	for len(r.begun) > maxBegun {
 		oldest := t
 		for other, b := range r.begun {
@@ -61,7 +61,7 @@ func (r *rulings) setBegun(t target, b begun) {
 			}
 		}
 		delete(r.begun, oldest)
-		r.unsaved(begunKey(oldest))
+		r.decided[begunKey(oldest)] = true
 	}
 }
 
@@ -120,7 +120,7 @@ func (r *rulings) setProving() {
 	}
 	if !slices.Equal(now, r.proving) {
 		r.proving = now
-		r.unsaved(kindProving)
+		r.decided[kindProving] = true
 	}
 }
 
@@ -224,15 +224,15 @@ func (f *Fleet) Told(w report.WaitingRing) error {
 	f.mu.Unlock()
 	f.log.Warn().Str("manifest", w.Manifest).Str("release", string(w.Release)).Str("ring", w.Ring).Str("for", w.For).Int("serving", w.Proven).Int("hosts", w.Of).
 		Msg("a ring waits too long for the hosts of the ring before to serve the release: `syncd fleet release` lets it go on")
-	return f.Save()
+	return f.saveRulings()
 }
 
 func targetOfWait(w report.WaitingRing) target {
 	return target{w.Manifest, Version{Release: w.Release, Revision: w.Revision}}
 }
 
-func newRulings(unsaved func(string)) rulings {
+func newRulings() rulings {
 	return rulings{
-		stops: map[target]report.Stop{}, approved: map[manifest.Release]time.Time{}, begun: map[target]begun{}, unsaved: unsaved,
+		stops: map[target]report.Stop{}, approved: map[manifest.Release]time.Time{}, begun: map[target]begun{}, decided: map[string]bool{},
 	}
 }

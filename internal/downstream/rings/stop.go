@@ -37,8 +37,8 @@ type rulings struct {
 	stops    map[target]report.Stop
 	approved map[manifest.Release]time.Time
 	begun    map[target]begun
-	proving  []string         // rings that need proofs
-	unsaved  func(key string) // notes that an entry is to be saved
+	proving  []string        // rings that need proofs
+	decided  map[string]bool // keys of entries that are not saved yet
 }
 
 // hides is true when a ring does not see what was stopped. When the ring from which it was kept
@@ -73,7 +73,7 @@ func (r *rulings) past(manifestName string, s Served) promotion.Past {
 // stop notes a stop.
 func (r *rulings) stop(s report.Stop) {
 	r.stops[targetOf(s)] = s
-	r.unsaved(stopKey(targetOf(s)))
+	r.decided[stopKey(targetOf(s))] = true
 	for len(r.stops) > maxStops {
 		oldest := slices.MinFunc(r.sorted(), func(a, b report.Stop) int { return a.At.Compare(b.At) })
 		r.endStop(targetOf(oldest))
@@ -82,7 +82,7 @@ func (r *rulings) stop(s report.Stop) {
 
 func (r *rulings) endStop(t target) {
 	delete(r.stops, t)
-	r.unsaved(stopKey(t))
+	r.decided[stopKey(t)] = true
 }
 
 // sorted are the stops, those of the newest release first.
@@ -100,7 +100,7 @@ func (r *rulings) sorted() []report.Stop {
 // approve notes that the operator lets a release go on.
 func (r *rulings) approve(release manifest.Release, now time.Time) {
 	r.approved[release] = now
-	r.unsaved(approvalKey(release))
+	r.decided[approvalKey(release)] = true
 	for len(r.approved) > maxApprovals {
 		oldest, at := manifest.Release(""), time.Time{}
 		for release, t := range r.approved {
@@ -109,7 +109,7 @@ func (r *rulings) approve(release manifest.Release, now time.Time) {
 			}
 		}
 		delete(r.approved, oldest)
-		r.unsaved(approvalKey(oldest))
+		r.decided[approvalKey(oldest)] = true
 	}
 }
 
@@ -195,5 +195,5 @@ func (f *Fleet) Approve(release manifest.Release) (ended []report.Stop, err erro
 	}
 	f.approve(release, f.now().UTC())
 	f.mu.Unlock()
-	return ended, f.Save()
+	return ended, f.saveRulings()
 }
