@@ -43,7 +43,7 @@ var rooms = map[string][]string{
 	"cmd/syncd":  {".", "browse bundle call changes complete demo destroy estimate setup trust", "cli gctune"},
 	"changes":    {".", "spill"},
 	"clients":    {"autocomplete batch contribution listing property releases reversegeo", "service", "transport", "certificate origin signature wire"},
-	"config":     {"migration", ".", "place", "schedule", "value", "document"},
+	"config":     {"migration", ".", "place ring", "schedule", "value", "document"},
 	"daemon":     {".", "signals"},
 	"disk":       {"datadir", "durable flock space", "directio fsops"},
 	"doctor":     {".", "alert"},

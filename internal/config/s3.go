@@ -96,15 +96,6 @@ func (s Source) ReadID() (Secret, error) {
 	return s.Credential.Read()
 }
 
-// parseRing accepts a ring's name that can stand between two slashes.
-func parseRing(text string) (string, *document.Fault) {
-	ring, f := parseFollower(text)
-	if f == nil && manifest.CheckSegment(ring) != nil {
-		f = document.Refuse("is not a plain name", "use a form such as canary")
-	}
-	return ring, f
-}
-
 // A shorter lease than 5 s would not outlast a slow request.
 const minLease, maxLease = 5 * time.Second, time.Hour
 

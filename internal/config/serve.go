@@ -4,8 +4,6 @@ import (
 	"math"
 	"net/url"
 	"reflect"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 
 	"syncd/internal/clients/origin"
 	"syncd/internal/config/document"
+	"syncd/internal/config/ring"
 	"syncd/internal/config/value"
 	"syncd/internal/host/rate"
 )
@@ -29,6 +28,9 @@ type Serve struct {
 	MaxHosts  int            // of one id that are remembered
 	Rings     []Ring         // the earlier ones come first; none means that everybody sees all
 }
+
+// Ring is a set of followers that see a new release at the same time.
+type Ring = ring.Ring
 
 // IsOn is true when followers are served.
 func (s Serve) IsOn() bool { return s.Listen != "" }
@@ -61,23 +63,6 @@ func (s Serve) WithServer(other Serve) Serve {
 	return s
 }
 
-// Ring is a set of followers that see a new release at the same time.
-type Ring struct {
-	Name      string
-	Delay     time.Duration // from when a release went live here until the ring sees it
-	StopAbove float64       // share of an earlier ring's hosts that may refuse a release, 0 to 1; NeverStop for no limit
-
-	AfterShare float64       // of the hosts of the ring before must serve the release, 0 for any
-	AfterHosts int           // so many of them at least; 0 for a ring that begins by its delay alone
-	MaxWait    time.Duration // for these hosts, then an operator is told
-}
-
-// NeverStop is a StopAbove that no share reaches.
-const NeverStop = -1
-
-// maxRings limits the rings.
-const maxRings = 32
-
 func (d *decoder) serve(s *Serve) document.Setter {
 	return func(core *document.Decoder, path string, n *document.Node) {
 		document.Keys(document.Table{
@@ -89,7 +74,7 @@ func (d *decoder) serve(s *Serve) document.Setter {
 			"keep":       document.Scalar(&s.Keep, value.LongDuration),
 			"keep_max":   document.Scalar(&s.KeepMax, parseKeepMax),
 			"max_hosts":  document.Scalar(&s.MaxHosts, value.Integer(1, 1_000_000)),
-			"rings":      rings(&s.Rings),
+			"rings":      ring.List(&s.Rings),
 		})(core, path, n)
 		checkServe(core, path, s)
 		if s.IDsFile != "" {
@@ -134,95 +119,12 @@ func parsePublicURL(text string) (*url.URL, *document.Fault) {
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }
 
-func rings(to *[]Ring) document.Setter {
-	return func(d *document.Decoder, path string, n *document.Node) {
-		if n.Null {
-			return
-		}
-		if n.Kind != document.ListKind || len(n.Items) > maxRings {
-			d.Fail(path, "must be a list of at most "+strconv.Itoa(maxRings)+" rings", "write it as [{name: canary, delay: 0s}, {name: rest, delay: 24h}]")
-			return
-		}
-		for i, item := range n.Items {
-			at := document.Index(path, i)
-			d.SetPosition(at, item.At)
-			ring := Ring{StopAbove: NeverStop, MaxWait: maxWait}
-			document.Keys(document.Table{
-				"name":       document.Scalar(&ring.Name, parseRing),
-				"delay":      document.Scalar(&ring.Delay, value.Duration),
-				"stop_above": document.Scalar(&ring.StopAbove, value.Percent),
-				"after":      after(&ring),
-				"max_wait":   document.Scalar(&ring.MaxWait, value.LongDuration),
-			})(d, at, item)
-			checkRing(d, at, ring, *to)
-			if ring.AfterHosts == 0 {
-				ring.MaxWait = 0
-			}
-			*to = append(*to, ring)
-		}
-	}
-}
-
-// maxWait is the default of a ring with `after`.
-const maxWait = 48 * time.Hour
-
-// after reads what hosts of the ring before must prove.
-func after(ring *Ring) document.Setter {
-	return func(d *document.Decoder, path string, n *document.Node) {
-		if n.Null {
-			return
-		}
-		document.Keys(document.Table{
-			"share": document.Scalar(&ring.AfterShare, parseShare),
-			"hosts": document.Scalar(&ring.AfterHosts, value.Integer(1, 1_000_000)),
-		})(d, path, n)
-		if ring.AfterShare == 0 && ring.AfterHosts == 0 && d.Valid(path, path+".share", path+".hosts") {
-			d.Fail(path, "is empty", `write which hosts of the ring before must serve a release, such as {share: "80%", hosts: 3}`)
-		}
-		ring.AfterHosts = max(ring.AfterHosts, 1)
-	}
-}
-
-func parseShare(text string) (float64, *document.Fault) {
-	share, f := value.Percent(text)
-	if f == nil && share == 0 {
-		f = document.Refuse("is a share that no host must serve", `use a form such as "80%", or leave it out`)
-	}
-	return share, f
-}
-
-func checkRing(d *document.Decoder, path string, ring Ring, earlier []Ring) {
-	switch {
-	case !d.Valid(path+".name", path+".delay", path+".after", path+".max_wait"):
-	case len(earlier) == 0 && ring.AfterHosts > 0:
-		d.Fail(path+".after", "is on the first ring, which waits for no other", "move it to a later ring")
-	case ring.AfterHosts == 0 && d.IsSet(path+".max_wait"):
-		d.Fail(path+".max_wait", "is without after", "write after beside it: a ring without after waits for no proof")
-	case ring.AfterHosts > 0 && ring.MaxWait <= 0:
-		d.Fail(path+".max_wait", "is no time", "use a form such as 48h")
-	case ring.Name == "":
-		d.Fail(path+".name", "is missing", "give each ring a name such as canary")
-	case slices.ContainsFunc(earlier, func(e Ring) bool { return e.Name == ring.Name }):
-		d.Fail(path+".name", "names an earlier ring, too", "give each ring a name of its own")
-	case len(earlier) > 0 && earlier[len(earlier)-1].Delay > ring.Delay:
-		d.Fail(path+".delay", "is shorter than that of the ring before", "list the rings by their delays, the shortest first")
-	}
-}
-
 // ParseFollower parses the name of a follower's id or of a ring. Its error does not quote
 // the text.
 func ParseFollower(text string) (string, error) {
-	name, f := parseFollower(text)
+	name, f := value.PlainName(text)
 	if f != nil {
 		return "", document.Place{}.Error("", f.Problem, f.Suggestion)
 	}
 	return name, nil
-}
-
-// parseFollower accepts a name that can stand in a file of words, in labels and in logs.
-func parseFollower(text string) (string, *document.Fault) {
-	if !value.ParamPattern.MatchString(text) {
-		return "", document.Refuse("is not a plain name", "use up to 64 letters, digits, dots, underscores and dashes")
-	}
-	return text, nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"syncd/internal/config/ring"
 	"syncd/internal/config/value"
 )
 
@@ -32,9 +33,9 @@ serve:
 	got.Bandwidth, got.PublicURL = Serve{}.Bandwidth, nil
 	want := Serve{
 		Listen: "0.0.0.0:9443", WebConfig: "/etc/syncd/serve.yml", IDsFile: "/etc/syncd/ids", Keep: 2 * value.Day, KeepMax: 50 << 30, MaxHosts: 1000,
-		Rings: []Ring{{Name: "canary", StopAbove: NeverStop}, {Name: "rest", Delay: 24 * time.Hour, StopAbove: 0.05},
-			{Name: "far", Delay: 24 * time.Hour, StopAbove: NeverStop, AfterShare: 0.8, AfterHosts: 3, MaxWait: 3 * value.Day},
-			{Name: "last", Delay: 24 * time.Hour, StopAbove: NeverStop, AfterShare: 1, AfterHosts: 1, MaxWait: 48 * time.Hour}},
+		Rings: []Ring{{Name: "canary", StopAbove: ring.NeverStop}, {Name: "rest", Delay: 24 * time.Hour, StopAbove: 0.05},
+			{Name: "far", Delay: 24 * time.Hour, StopAbove: ring.NeverStop, AfterShare: 0.8, AfterHosts: 3, MaxWait: 3 * value.Day},
+			{Name: "last", Delay: 24 * time.Hour, StopAbove: ring.NeverStop, AfterShare: 1, AfterHosts: 1, MaxWait: 48 * time.Hour}},
 	}
 	if !reflect.DeepEqual(want, got) {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -9,6 +9,7 @@ import (
 	"syncd/internal/clients/certificate"
 	"syncd/internal/clients/origin"
 	"syncd/internal/config/document"
+	"syncd/internal/config/ring"
 	"syncd/internal/config/value"
 	"syncd/internal/downstream/bundle"
 	"syncd/internal/manifest"
@@ -78,7 +79,7 @@ type Retry struct {
 func (d *decoder) sourceKeys(s *Source) document.Table {
 	t := d.connectionKeys(&s.Connection, &s.Credential)
 	s3 := s.S3.Table()
-	s3["ring"] = document.Scalar(&s.Ring, parseRing)
+	s3["ring"] = document.Scalar(&s.Ring, ring.Name)
 	t["s3"] = document.Keys(s3)
 	t["customer_id_param"] = document.Scalar(&s.CustomerIDParam, value.Param)
 	t["hash"] = document.Scalar(&s.Hash, value.Hash)

@@ -77,3 +77,11 @@ func Glob(text string) (string, *document.Fault) {
 	}
 	return text, nil
 }
+
+// PlainName accepts a name that can stand in a file of words, in labels and in logs.
+func PlainName(text string) (string, *document.Fault) {
+	if !ParamPattern.MatchString(text) {
+		return "", document.Refuse("is not a plain name", "use up to 64 letters, digits, dots, underscores and dashes")
+	}
+	return text, nil
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"syncd/internal/config"
+	"syncd/internal/config/ring"
 	"syncd/internal/downstream/bucket"
 	"syncd/internal/emulator"
 	"syncd/internal/httpserver/accounts"
@@ -29,7 +30,7 @@ func (h *host) putPatch(before, after manifest.ObjectID, text string) {
 func TestPatches(t *testing.T) {
 	e := startProvider(t)
 	h := startHost(t, e, entry("data"))
-	h.cfg.Serve.Rings = []config.Ring{{Name: "canary", StopAbove: config.NeverStop}, {Name: "rest", Delay: time.Hour, StopAbove: config.NeverStop}}
+	h.cfg.Serve.Rings = []config.Ring{{Name: "canary", StopAbove: ring.NeverStop}, {Name: "rest", Delay: time.Hour, StopAbove: ring.NeverStop}}
 	must(t, h.engine.Configure(h.cfg))
 	var ids []manifest.ObjectID
 	for _, release := range []string{"2026.09", "2026.10"} {

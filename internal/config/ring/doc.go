@@ -1,0 +1,2 @@
+// Package ring reads the rings of followers in a configuration.
+package ring
