@@ -140,7 +140,7 @@ func (r run) measureRelease(ctx context.Context, e *provider.Emulated, up *daemo
 	if err != nil {
 		return ran{}, err
 	}
-	sentBefore, err := sentBytes(ctx, up)
+	sentBefore, err := sentBytes(ctx, up.Address)
 	if err != nil {
 		return ran{}, err
 	}
@@ -168,7 +168,7 @@ func (r run) measureRelease(ctx context.Context, e *provider.Emulated, up *daemo
 	if err != nil {
 		return ran{}, err
 	}
-	sentAfter, err := sentBytes(ctx, up)
+	sentAfter, err := sentBytes(ctx, up.Address)
 	if err != nil {
 		return ran{}, err
 	}

@@ -7,13 +7,11 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-
-	"syncd/bench/internal/daemon"
 )
 
-// sentBytes returns what an upstream has sent to followers, by its metrics.
-func sentBytes(ctx context.Context, up *daemon.Daemon) (float64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+up.Address+"/metrics", nil)
+// sentBytes returns what an upstream has sent to followers, by the metrics of its web server.
+func sentBytes(ctx context.Context, address string) (float64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
 	if err != nil {
 		return 0, err
 	}
