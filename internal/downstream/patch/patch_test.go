@@ -101,6 +101,7 @@ func TestPatches(t *testing.T) {
 	text := records(1, 60_000, 1_000_000)
 	noise := random(1, 5<<20)
 	half := len(noise) / 2
+	said := pieces(noise, 600, 5_000)
 	for _, c := range []struct {
 		name          string
 		before, after []byte
@@ -117,6 +118,7 @@ func TestPatches(t *testing.T) {
 		{"a block removed", noise, join(noise[:half], noise[half+100_000:]), 0.05},
 		{"blocks moved", noise, join(noise[half:], noise[:half]), 0.05},
 		{"many blocks moved", noise, shuffled(noise, 200_000), 1},
+		{"a line inserted before pieces that stand elsewhere, too", join(noise, said), join(noise, []byte("1;a;b;c\n"), said), 0.1},
 		{"said twice", noise, join(noise, noise), 0.05},
 		{"lines renumbered", text, records(1, 60_000, 7_000_000), 25},
 		{"random bytes", noise, random(2, 5<<20), 100.1},
@@ -137,6 +139,16 @@ func TestPatches(t *testing.T) {
 			}
 		})
 	}
+}
+
+// pieces are parts of a content from all over it.
+func pieces(of []byte, n, length int) (all []byte) {
+	r := seeded(6)
+	for range n {
+		at := r.IntN(len(of) - length)
+		all = append(all, of[at:at+length]...)
+	}
+	return all
 }
 
 func shuffled(b []byte, block int) (all []byte) {

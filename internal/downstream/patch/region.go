@@ -50,7 +50,7 @@ func (f *finder) find(segment []byte, at int64) region {
 			most, f.shift, f.known = f.shifts[shift], shift, true
 		}
 	})
-	r := region{extents: f.blocks(), same: -1}
+	r := region{same: -1}
 	middle := at + f.shift
 	if !f.known {
 		middle = int64(float64(at) / float64(f.new) * float64(f.old))
@@ -59,7 +59,9 @@ func (f *finder) find(segment []byte, at int64) region {
 	if middle >= 0 && middle+length <= f.old {
 		r.same = middle
 	}
-	if len(f.votes) == 0 { // behind the region before, or in proportion
+	if len(f.votes) > 0 {
+		r.extents = f.blocks(middle-blockSize, middle+length+blockSize)
+	} else { // behind the region before, or in proportion
 		begin := max(middle-length/2, 0)
 		if end := min(middle+length+length/2, f.old, begin+usedRegion); end > begin {
 			r.extents = []extent{{begin, end - begin}}
@@ -68,26 +70,34 @@ func (f *finder) find(segment []byte, at int64) region {
 	return r
 }
 
-// blocks joins the blocks with the most anchors, and their neighbours, while there is room.
-func (f *finder) blocks() []extent {
+// blocks joins the blocks with the most anchors, and their neighbours, while there is room. Where
+// too many blocks have anchors, those from begin to end come first: text that stands at several
+// places has its anchors at any of them, and all of it lies there if it moved as a whole.
+func (f *finder) blocks(begin, end int64) []extent {
 	all := make([]int64, 0, len(f.votes))
 	for block := range f.votes {
 		all = append(all, block)
 	}
 	slices.SortFunc(all, func(a, b int64) int { return cmp.Or(f.votes[b]-f.votes[a], cmp.Compare(a, b)) })
 	const room = usedRegion / blockSize
-	all = all[:min(len(all), room)]
 	clear(f.chosen)
-	for _, block := range all {
-		f.chosen[block] = true
-	}
 	last := (f.old - 1) / blockSize
-	for _, block := range all {
-		for _, beside := range []int64{block - 1, block + 1} {
-			if len(f.chosen) < room && beside >= 0 && beside <= last {
-				f.chosen[beside] = true
-			}
+	choose := func(block int64) {
+		if len(f.chosen) < room && block >= 0 && block <= last {
+			f.chosen[block] = true
 		}
+	}
+	if f.votesOf(all[min(len(all), room):])*25 > f.votesOf(all) {
+		for at := begin; at < end; at += blockSize {
+			choose(at / blockSize)
+		}
+	}
+	for _, block := range all {
+		choose(block)
+	}
+	for _, block := range all {
+		choose(block - 1)
+		choose(block + 1)
 	}
 	all = all[:0]
 	for block := range f.chosen {
@@ -105,4 +115,11 @@ func (f *finder) blocks() []extent {
 		}
 	}
 	return extents
+}
+
+func (f *finder) votesOf(blocks []int64) (sum int) {
+	for _, block := range blocks {
+		sum += f.votes[block]
+	}
+	return sum
 }
