@@ -50,7 +50,7 @@ func recordDir(name string) string { return filepath.Join(recordsDir, name) }
 func (rs *Records) keep(r Record) error {
 	dir := recordDir(r.Manifest)
 	for _, dir := range []string{recordsDir, dir} {
-		if err := rs.root.EnsureDir(dir, 0o700); err != nil {
+		if err := rs.ensurePrivate(dir); err != nil {
 			return err
 		}
 	}
