@@ -15,17 +15,17 @@ func (p *protocol) sampleBinary(t *testing.T, number int) {
 	t.Helper()
 	random := e2e.NewRandom(t)
 	folder := memory(t)
-	h := *p.Host
-	h.Dir, h.Data = folder, filepath.Join(folder, "data")
+	h, disk := *p.Host, filepath.Join(folder, "disk")
+	h.Dir, h.Data = folder, filepath.Join(disk, "data")
 	p.configured(folder)
 	for range number {
 		p.trace.Sample(states.Posix, random.IntN(p.trace.Points()), 1, random, func(image *states.Image) {
-			p.Must(image.Write(h.Data))
+			p.Must(image.Write(disk))
 			h.Sync(0)
-			got, err := states.Describe(h.Data)
+			got, err := states.Describe(disk, h.Data)
 			p.Must(err)
-			e2e.Same(&h, "data directory after "+image.Number, p.judge.Want, got)
-			p.Must(os.RemoveAll(h.Data))
+			e2e.Same(&h, "data directory after "+image.Number, p.judge.After.Want, got)
+			p.Must(os.RemoveAll(disk))
 		})
 	}
 }

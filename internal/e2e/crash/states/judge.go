@@ -18,6 +18,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"syncd/internal/config"
+	"syncd/internal/disk/datadir"
+	"syncd/internal/disk/fsops"
 	"syncd/internal/engine"
 	"syncd/internal/engine/operation"
 	"syncd/internal/report"
@@ -26,27 +28,42 @@ import (
 
 // Judge says whether something was lost, as RELIABILITY.md defines it.
 type Judge struct {
-	Config string            // a configuration file, whose data_dir is judged
-	Before string            // what readers may see until the work is reported, see Served; "" for nothing
-	After  string            // what they may see from its first step on, and must see once it is reported
-	Want   map[string]string // the data directory in the end, see Describe
+	Config string  // a configuration file, whose data_dir is judged
+	Before Outcome // allowed until the work is reported
+	After  Outcome // allowed from the first step of the work on
+
+	// MayLoseState allows that the state file is set aside as damaged: it was damaged or new.
+	MayLoseState bool
 }
 
-// Check starts the program on the data directory and syncs on demand. It returns an error if
-// something was lost. isReported says that the work was reported as done before the crash.
-func (j *Judge) Check(isReported bool) (err error) {
+// Outcome is the work not done, or done.
+type Outcome struct {
+	Served string            // what readers see, see Served
+	Ends   string            // the same after the next sync
+	Want   map[string]string // what the disk has after that sync, see Describe
+}
+
+// Check starts the program on the data directory below root, and syncs on demand. It returns
+// an error if something was lost. isReported says that the work was reported as done before.
+func (j *Judge) Check(root string, isReported bool) (err error) {
 	cfg, err := config.Load(j.Config, config.Environment{})
 	if err != nil {
 		return err
 	}
-	if err := j.look(cfg.DataDir, isReported); err != nil {
+	allowed := []Outcome{j.After}
+	if !isReported {
+		allowed = append(allowed, j.Before)
+	}
+	if seen, err := look(cfg.DataDir, allowed); err != nil {
 		return fmt.Errorf("after the crash: %w", err)
+	} else if seen[0].Served == j.After.Served { // else the start may do the rest
+		allowed = seen
 	}
 	e, err := engine.Open(cfg, engine.Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), Version: "devel", AddSecret: func(string) {}})
 	if err != nil {
 		return fmt.Errorf("the program does not start: %w", err)
 	}
-	if err := j.look(cfg.DataDir, isReported); err != nil {
+	if allowed, err = look(cfg.DataDir, allowed); err != nil {
 		return errors.Join(fmt.Errorf("after the start: %w", err), e.Close())
 	}
 	result, err := operation.Sync.Do(context.Background(), e.Operations(), request.Sync{Demand: true, Trigger: request.TriggerCommand})
@@ -58,41 +75,73 @@ func (j *Judge) Check(isReported bool) (err error) {
 			return fmt.Errorf("the next sync: %s %s: %s", m.Name, m.Result, m.Error)
 		}
 	}
-	if err := j.look(cfg.DataDir, true); err != nil {
+	return j.ends(root, cfg.DataDir, allowed)
+}
+
+// look returns the outcomes that readers may take what they see for.
+func look(folder string, allowed []Outcome) (seen []Outcome, err error) {
+	served, err := Served(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, outcome := range allowed {
+		if outcome.Served == served {
+			seen = append(seen, outcome)
+		}
+	}
+	if len(seen) == 0 {
+		return nil, fmt.Errorf("readers see\n%swhich is none of %d allowed outcomes, such as\n%s", served, len(allowed), allowed[0].Served)
+	}
+	return seen, nil
+}
+
+// ends is nil if one of the outcomes explains the disk after the next sync.
+func (j *Judge) ends(root, folder string, allowed []Outcome) error {
+	served, err := Served(folder)
+	if err != nil {
 		return fmt.Errorf("after the next sync: %w", err)
 	}
-	got, err := Describe(cfg.DataDir)
+	got, err := Describe(root, folder)
 	if err != nil {
 		return err
 	}
-	return j.compare(got)
+	for _, outcome := range allowed {
+		found := j.differs(got, outcome)
+		if outcome.Ends != served {
+			found = errors.Join(fmt.Errorf("after the next sync, readers see\n%swant\n%s", served, outcome.Ends), found)
+		}
+		if found == nil {
+			return nil
+		}
+		err = errors.Join(err, found)
+	}
+	return err
 }
 
-func (j *Judge) compare(got map[string]string) (err error) {
-	for _, name := range slices.Sorted(maps.Keys(j.Want)) {
-		if got[name] != j.Want[name] {
-			err = errors.Join(err, fmt.Errorf("in the end %s is %q, want %q", name, got[name], j.Want[name]))
+// differs compares what is on disk with an outcome. What the state folder notes may be from the
+// work not done or done: readers do not see it, and its notes are independent.
+func (j *Judge) differs(got map[string]string, o Outcome) (err error) {
+	names := map[string]bool{}
+	for _, all := range []map[string]string{got, o.Want} {
+		for name := range all {
+			names[name] = true
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(got)) {
-		if _, found := j.Want[name]; !found {
-			err = errors.Join(err, fmt.Errorf("in the end %s is left: %s", name, got[name]))
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		is := got[name]
+		isNote := strings.HasPrefix(name, "data/state/") && (is == j.Before.Want[name] || is == j.After.Want[name]) ||
+			strings.HasPrefix(name, "data/state/destroyed/") && fsops.IsTemp(name) // the next destruction removes it
+		if is != o.Want[name] && !isNote && (!j.MayLoseState || !isSetAside(name)) {
+			err = errors.Join(err, fmt.Errorf("in the end %s is %q, want %q", name, is, o.Want[name]))
 		}
 	}
 	return err
 }
 
-// look reads what readers see.
-func (j *Judge) look(folder string, isReported bool) error {
-	served, err := Served(folder)
-	switch {
-	case err != nil:
-		return err
-	case served == j.After, served == j.Before && !isReported:
-		return nil
-	}
-	return fmt.Errorf("readers see\n%swhich is neither the old\n%snor the new\n%s(reported: %t)", served, j.Before, j.After, isReported)
-}
+// setAside is the end of the name of a state file that was damaged.
+var setAside = regexp.MustCompile(`\.damaged-[0-9TZ.]+$`)
+
+func isSetAside(name string) bool { return strings.HasSuffix(name, ".damaged") }
 
 // Served returns the lists of what current shows, "" if there is no current. It fails unless
 // each file is there and has its digest.
@@ -106,7 +155,7 @@ func Served(folder string) (string, error) {
 	}
 	lists, err := filepath.Glob(filepath.Join(generation, "*.SHA256SUMS"))
 	if err != nil || len(lists) == 0 {
-		return "", fmt.Errorf("%s is empty: %w", generation, err)
+		return "", errors.Join(err, fmt.Errorf("%s is empty", generation))
 	}
 	var all strings.Builder
 	for _, list := range lists {
@@ -130,15 +179,16 @@ func Served(folder string) (string, error) {
 }
 
 // changing are the parts of records that differ between two runs: times.
-var changing = regexp.MustCompile(`"(mirrored_at|published_at|since|at)": ?"[^"]*"`)
+var changing = regexp.MustCompile(`"[0-9]{4}-[0-9]{2}-[0-9]{2}T[^"]*"`)
 
-// Describe describes a data directory without what may differ after a crash: times, the number
-// of the generation, the bytes of what lies in state itself, and the numbers in the audit.
-func Describe(folder string) (map[string]string, error) {
+// Describe describes what lies below root without what may differ after a crash: times, the
+// number of the generation, the bytes of what lies in the state folder itself, and the numbers
+// in the audit. folder is the data directory.
+func Describe(root, folder string) (map[string]string, error) {
 	all := map[string]string{}
 	target, _ := os.Readlink(filepath.Join(folder, "current"))
 	current := filepath.Base(target)
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -146,26 +196,40 @@ func Describe(folder string) (map[string]string, error) {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(folder, path)
+		rel, err := filepath.Rel(root, path)
 		if err != nil {
 			return err
 		}
-		name := strings.Replace(rel, "generations/"+current, "generations/CURRENT", 1)
-		all[name] = info.Mode().String()
-		switch {
-		case entry.Type() == fs.ModeSymlink:
-			target, err := os.Readlink(path)
-			all[name] += " " + strings.Replace(target, current, "CURRENT", 1)
-			return err
-		case entry.Type() == 0 && filepath.Dir(rel) != "state" && rel != "state/audit/events":
-			data, err := os.ReadFile(path)
-			if filepath.Ext(path) == ".json" || filepath.Base(path) == "entry" {
-				data = changing.ReplaceAll(data, nil)
-			}
-			all[name] += fmt.Sprintf(" %x", sha256.Sum256(data))
-			return err
+		name := rel
+		if target != "" {
+			name = strings.Replace(rel, "generations/"+current, "generations/CURRENT", 1)
 		}
-		return nil
+		name = setAside.ReplaceAllString(name, ".damaged")
+		all[name] = info.Mode().String()
+		text, err := described(path, entry)
+		if target != "" {
+			text = strings.Replace(text, current, "CURRENT", 1)
+		}
+		all[name] += text
+		return err
 	})
 	return all, err
+}
+
+// described describes the content of an entry, unless only its name counts or it is the state's
+// own: the lock, the state file and the list of what went live.
+func described(path string, entry fs.DirEntry) (string, error) {
+	isState := filepath.Base(filepath.Dir(path)) == "state" || strings.HasSuffix(path, "state/audit/events") || entry.Name() == datadir.Mark
+	switch {
+	case entry.Type() == fs.ModeSymlink:
+		target, err := os.Readlink(path)
+		return " " + target, err
+	case entry.Type() == 0 && !isState:
+		data, err := os.ReadFile(path)
+		if strings.Contains(path, "/state/") || filepath.Ext(path) == ".json" {
+			data = changing.ReplaceAll(data, nil)
+		}
+		return fmt.Sprintf(" %x", sha256.Sum256(data)), err
+	}
+	return "", nil
 }

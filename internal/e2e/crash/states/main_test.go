@@ -8,11 +8,15 @@ import (
 	"testing"
 
 	"syncd/internal/e2e"
+	"syncd/internal/host/command"
 )
 
 // TestMain runs the tests without the race detector: it would make the thousands of starts of
 // the program in this process take minutes, and other tests run all of this code under it.
 func TestMain(m *testing.M) {
+	if command.IsSupervisor() { // of a gate
+		os.Exit(command.Supervise())
+	}
 	if !isRaced {
 		e2e.Main(m)
 		return

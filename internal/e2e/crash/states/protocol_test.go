@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,9 +19,11 @@ import (
 	"syncd/internal/e2e/crash/states"
 )
 
-// protocol is a piece of work: a host before it, and the command that does it.
+// protocol is a piece of work: a host before it, and the command that does it. Everything that
+// the work may change lies in one folder.
 type protocol struct {
 	*e2e.Host
+	disk  string
 	args  []string
 	trace *states.Trace
 	judge states.Judge
@@ -29,26 +32,57 @@ type protocol struct {
 // stateVariable holds the number of the only image to visit, which stays on disk.
 const stateVariable = "SYNCD_STATE"
 
-// record traces the work, and sees what a sync after it makes of the data directory.
+// on returns a protocol whose disk is a folder in memory.
+func on(h *e2e.Host) *protocol {
+	h.Helper()
+	p := &protocol{Host: h, disk: memory(h.T), args: []string{"sync", "--json"}}
+	h.Data = filepath.Join(p.disk, "data")
+	h.Must(os.Mkdir(h.Data, 0o755))
+	h.Configure()
+	return p
+}
+
+// does names the command that does the work.
+func (p *protocol) does(args ...string) *protocol {
+	p.args = args
+	return p
+}
+
+// record traces the work, and sees what a sync makes of the disk without and with it.
 func (p *protocol) record(t *testing.T) *protocol {
 	t.Helper()
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("NOT TESTED: no strace")
 	}
-	served := func() string {
-		text, err := states.Served(p.Data)
-		p.Must(err)
-		return text
+	before := *p
+	host := *p.Host
+	folder := memory(t)
+	before.Host, before.disk = &host, filepath.Join(folder, "disk")
+	host.Dir, host.Data = folder, filepath.Join(before.disk, "data")
+	p.configured(folder)
+	if out, err := exec.Command("cp", "-a", p.disk, before.disk).CombinedOutput(); err != nil {
+		t.Fatalf("cp: %v\n%s", err, out)
 	}
-	p.judge.Before = served()
+	p.judge.Before = before.outcome()
 	var err error
-	p.trace, err = states.Record(p.Command(p.args...), p.Data)
+	p.trace, err = states.Record(p.Command(p.args...), p.disk)
 	p.Must(err)
-	p.judge.After = served()
-	p.Sync(0)
-	p.judge.Want, err = states.Describe(p.Data)
-	p.Must(err)
+	p.judge.After = p.outcome()
 	return p
+}
+
+// outcome is what readers see, and what the next sync makes of it.
+func (p *protocol) outcome() (o states.Outcome) {
+	p.Helper()
+	var err error
+	o.Served, err = states.Served(p.Data)
+	p.Must(err)
+	p.Sync(0)
+	o.Ends, err = states.Served(p.Data)
+	p.Must(err)
+	o.Want, err = states.Describe(p.disk, p.Data)
+	p.Must(err)
+	return o
 }
 
 type key = [sha256.Size]byte
@@ -85,7 +119,7 @@ func (p *protocol) convene(t *testing.T, enough int) *court {
 			judge.Config = config
 			for image := range c.images {
 				if c.ctx.Err() == nil {
-					c.judge(image, filepath.Join(folder, "data"), &judge, enough)
+					c.judge(image, filepath.Join(folder, "disk"), &judge, enough)
 				}
 			}
 		})
@@ -93,10 +127,10 @@ func (p *protocol) convene(t *testing.T, enough int) *court {
 	return c
 }
 
-func (c *court) judge(image *states.Image, data string, judge *states.Judge, enough int) {
-	err := image.Write(data)
+func (c *court) judge(image *states.Image, disk string, judge *states.Judge, enough int) {
+	err := image.Write(disk)
 	if err == nil {
-		err = judge.Check(image.IsReported)
+		err = judge.Check(disk, image.IsReported)
 	}
 	c.mu.Lock()
 	c.judged++
@@ -108,7 +142,7 @@ func (c *court) judge(image *states.Image, data string, judge *states.Judge, eno
 	}
 	c.mu.Unlock()
 	if os.Getenv(stateVariable) == "" {
-		err = os.RemoveAll(data)
+		err = os.RemoveAll(disk)
 	}
 	if err != nil && c.ctx.Err() == nil {
 		c.Error(err)
@@ -138,33 +172,46 @@ func memory(t *testing.T) string {
 	return dir
 }
 
-// configured writes the configuration for a data directory in another folder.
+// configured writes the configuration for a copy of the disk in another folder.
 func (p *protocol) configured(folder string) string {
-	text := strings.Replace(string(p.Read("syncd.yaml")), "data_dir: "+p.Data, "data_dir: "+filepath.Join(folder, "data"), 1)
+	text := strings.ReplaceAll(string(p.Read("syncd.yaml")), p.disk, filepath.Join(folder, "disk"))
 	config := filepath.Join(folder, "syncd.yaml")
 	p.Must(os.WriteFile(config, []byte(text), 0o600))
 	p.Must(os.WriteFile(filepath.Join(folder, "id"), []byte(e2e.CustomerID+"\n"), 0o600))
 	return config
 }
 
-// everyImage visits each image of one kind of file system, or one in some, by chance. seen
-// has those that were visited before.
-func (p *protocol) everyImage(system states.System, every uint64, seen map[key]bool, visit func(*states.Image)) (distinct int) {
+// maxImages bounds the images that are read at one point of a crash. Above it, they are a
+// random sample.
+func maxImages() int { return e2e.Times(60, 1<<20) }
+
+// everyImage visits each image of one kind of file system, or one in some, by chance. seen has
+// those that were visited before. isCut is true when there were too many to read all.
+func (p *protocol) everyImage(system states.System, every uint64, seen map[key]bool, visit func(*states.Image)) (distinct int, isCut bool) {
 	own := map[key]bool{}
-	for point := range p.trace.Points() {
-		p.trace.Each(system, point, func(image *states.Image) bool {
-			key := image.Key()
-			own[key] = true
-			if !seen[key] {
-				seen[key] = true
-				if binary.BigEndian.Uint64(key[:])%every == 0 {
-					visit(image)
-				}
+	look := func(image *states.Image) {
+		key := image.Key()
+		own[key] = true
+		if !seen[key] {
+			seen[key] = true
+			if binary.BigEndian.Uint64(key[:])%every == 0 {
+				visit(image)
 			}
-			return true
-		})
+		}
 	}
-	return len(own)
+	for point := range p.trace.Points() {
+		n := 0
+		p.trace.Each(system, point, func(image *states.Image) bool {
+			look(image)
+			n++
+			return n < maxImages()
+		})
+		if n == maxImages() {
+			isCut = true
+			p.trace.Sample(system, point, n, rand.New(rand.NewPCG(uint64(point), 1)), look)
+		}
+	}
+	return len(own), isCut
 }
 
 // visitAll judges each image of every kind of file system, or one in some.
@@ -172,23 +219,25 @@ func (p *protocol) visitAll(t *testing.T, every int) (seen map[key]bool) {
 	t.Helper()
 	started := time.Now()
 	seen = map[key]bool{}
-	c := p.convene(t, 10)
+	c := p.convene(t, 5)
+	var counts []string
 	if number := os.Getenv(stateVariable); number != "" {
 		image, err := p.trace.Image(number)
 		p.Must(err)
 		c.images <- image
 	} else {
-		var counts []string
 		for _, system := range states.Systems {
-			n := p.everyImage(system, uint64(every), seen, func(image *states.Image) { c.images <- image })
-			counts = append(counts, fmt.Sprintf("%s %d", system, n))
+			n, isCut := p.everyImage(system, uint64(every), seen, func(image *states.Image) { c.images <- image })
+			text := fmt.Sprintf("%s %d", system, n)
+			if isCut {
+				text += " and more"
+			}
+			counts = append(counts, text)
 		}
-		defer func() {
-			e2e.Reliability(t, "states of a crash", fmt.Sprintf("%d points of a crash, distinct states: %s; judged in %s", p.trace.Points(), strings.Join(counts, ", "), time.Since(started).Round(time.Second)), c.judged)
-		}()
 	}
 	for _, f := range c.end() {
-		t.Errorf("%s: %v\nSYNCD_STATE=%s lays it out again", f.Number, f.err, f.Number)
+		t.Errorf("%s, reported: %t: %v\nSYNCD_STATE=%s lays it out again", f.Number, f.IsReported, f.err, f.Number)
 	}
+	e2e.Reliability(t, "states of a crash: "+t.Name(), fmt.Sprintf("%d points of a crash, distinct states: %s; judged in %s", p.trace.Points(), strings.Join(counts, ", "), time.Since(started).Round(time.Second)), c.judged)
 	return seen
 }
