@@ -1,21 +1,43 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"syncd/bench/internal/provider"
 )
 
-func build(t *testing.T) (binary string) {
-	t.Helper()
-	binary = filepath.Join(t.TempDir(), "syncd")
+var buildDir string // "" if no test needs the program
+
+var built = sync.OnceValues(func() (binary string, err error) {
+	if buildDir, err = os.MkdirTemp("", "syncd-fleet-test-"); err != nil {
+		return "", err
+	}
+	binary = filepath.Join(buildDir, "syncd")
 	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/syncd").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return binary, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	os.RemoveAll(buildDir)
+	os.Exit(code)
+}
+
+// build builds syncd once for all tests.
+func build(t *testing.T) string {
+	t.Helper()
+	binary, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return binary
 }
