@@ -19,13 +19,22 @@ import (
 // twoPlaces makes a publisher with two places, and a follower of both.
 func twoPlaces(t *testing.T) (p *publisherHost, farStore *buckettest.Front, f *e2e.FollowerHost, far *buckettest.Front) {
 	t.Helper()
-	p = newPublisher(t, "m")
+	return twoPlacesOf(t, buckettest.New(t))
+}
+
+// twoPlacesOf makes the places at a server.
+func twoPlacesOf(t *testing.T, store *buckettest.Server) (p *publisherHost, farStore *buckettest.Front, f *e2e.FollowerHost, far *buckettest.Front) {
+	t.Helper()
+	p = publisherOf(e2e.NewHost(t, "m").WithRace(), store)
+	keys := []string{"AWS_ACCESS_KEY_ID=" + store.AccessKey, "AWS_SECRET_ACCESS_KEY=" + store.SecretKey}
+	p.Environ = append(p.Environ, keys...)
 	farStore = buckettest.NewFront(t, p.store)
 	place := func(front *buckettest.Front, prefix string) string {
 		return fmt.Sprintf("endpoint: %q, bucket: %s, prefix: %s, region: %s", front.Endpoint, buckettest.Bucket, prefix, buckettest.Region)
 	}
 	p.ConfigureWith("publish: {s3: [{name: near, " + place(p.front, "mirror/") + "}, {name: far, " + place(farStore, "far/") + "}]}\n")
 	f, far = p.follower(), buckettest.NewFront(t, p.store)
+	f.Environ = append(f.Environ, keys...)
 	text, err := os.ReadFile(f.Path("syncd.yaml"))
 	f.Must(err)
 	_, rest, _ := strings.Cut(string(text), "data_dir:")
@@ -33,6 +42,40 @@ func twoPlaces(t *testing.T) (p *publisherHost, farStore *buckettest.Front, f *e
 	f.Write("syncd.yaml", fmt.Sprintf("source:\n  - {name: near, s3: {%s}, %s}\n  - {name: far, s3: {%s}}\ndata_dir:%s",
 		place(f.Front, "mirror/"), patience, place(far, "far/"), rest), 0o644)
 	return p, farStore, f, far
+}
+
+// Lists work with the servers of each maker, also without conditional writes: the second place takes
+// over from the first one, and catches up.
+func TestListsWithTheServerOfEachMaker(t *testing.T) {
+	t.Parallel()
+	for _, maker := range buckettest.Makers {
+		t.Run(maker, func(t *testing.T) {
+			p, farStore, f, far := twoPlacesOf(t, buckettest.NewOf(t, maker))
+			serves := func(content string) {
+				t.Helper()
+				f.Sync(0)
+				if got := f.ServedContent("m"); got != content {
+					t.Errorf("%q is served, want %q", got, content)
+				}
+			}
+			p.Month("m", "2026.01", "january")
+			p.Sync(0)
+			serves("january")
+			farStore.Answer(buckettest.SlowDown)
+			p.Month("m", "2026.02", "february")
+			e2e.Same(p.Host, "exit code while a place is down", 1, p.Syncd("sync").Code)
+			serves("february")
+			farStore.Answer(nil)
+			p.Sync(0)
+			f.Front.Answer(buckettest.SlowDown)
+			p.Month("m", "2026.03", "march")
+			p.Sync(0)
+			serves("march")
+			f.Front.Answer(nil)
+			far.Answer(buckettest.SlowDown)
+			serves("march")
+		})
+	}
 }
 
 // A follower is killed while a download changes from one source to the next. Nothing is torn, and
