@@ -27,6 +27,7 @@ type protocol struct {
 	args  []string
 	trace *states.Trace
 	judge states.Judge
+	limit int // of images that are read at one point of a crash; above it, they are a random sample
 }
 
 // stateVariable holds the number of the only image to visit, which stays on disk.
@@ -35,7 +36,7 @@ const stateVariable = "SYNCD_STATE"
 // on returns a protocol whose disk is a folder in memory.
 func on(h *e2e.Host) *protocol {
 	h.Helper()
-	p := &protocol{Host: h, disk: memory(h.T), args: []string{"sync", "--json"}}
+	p := &protocol{Host: h, disk: memory(h.T), args: []string{"sync", "--json"}, limit: 1 << 20}
 	h.Data = filepath.Join(p.disk, "data")
 	h.Must(os.Mkdir(h.Data, 0o755))
 	h.Configure()
@@ -181,10 +182,6 @@ func (p *protocol) configured(folder string) string {
 	return config
 }
 
-// maxImages bounds the images that are read at one point of a crash. Above it, they are a
-// random sample.
-func maxImages() int { return e2e.Times(60, 1<<20) }
-
 // everyImage visits each image of one kind of file system, or one in some, by chance. seen has
 // those that were visited before. isCut is true when there were too many to read all.
 func (p *protocol) everyImage(system states.System, every uint64, seen map[key]bool, visit func(*states.Image)) (distinct int, isCut bool) {
@@ -204,9 +201,9 @@ func (p *protocol) everyImage(system states.System, every uint64, seen map[key]b
 		p.trace.Each(system, point, func(image *states.Image) bool {
 			look(image)
 			n++
-			return n < maxImages()
+			return n < p.limit
 		})
-		if n == maxImages() {
+		if n == p.limit {
 			isCut = true
 			p.trace.Sample(system, point, n, rand.New(rand.NewPCG(uint64(point), 1)), look)
 		}

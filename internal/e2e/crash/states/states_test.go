@@ -92,7 +92,9 @@ func (p *protocol) after(args ...string) *protocol {
 func TestNoCrashLosesAnything(t *testing.T) {
 	for name, before := range protocols {
 		t.Run(name, func(t *testing.T) {
-			before(t).record(t).visitAll(t, e2e.Times(20, 1))
+			p := before(t).record(t)
+			p.limit = e2e.Times(100, 1<<20)
+			p.visitAll(t, e2e.Times(20, 1))
 		})
 	}
 }
