@@ -267,6 +267,7 @@ func TestRingStopsAfterThreeOfTwentyRefuse(t *testing.T) {
 	}
 	up = u.SyncedDaemon()
 	hidden("after kill -9 of the upstream")
+	together(canaries, func(f *e2e.Host) { f.Syncd("sync") }) // a kill costs the polls of the last 10 s
 
 	u.Contains("fleet release", u.Expect(0, "fleet", "release", "2026.11").Stdout, "goes on to ring rest")
 	together(rest, func(f *e2e.Host) {
