@@ -189,8 +189,13 @@ func (f *Fleet) Seen(a Asker, manifests ...string) {
 			stops = append(stops, stop)
 		}
 	}
+	begins := f.begins
+	f.begins = false
 	f.mu.Unlock()
 	f.announce(stops)
+	if begins && len(stops) == 0 { // before the ring sees it, so that a crash hides nothing again
+		f.save()
+	}
 }
 
 func (f *Fleet) seenLocked(a Asker, asked string) (report.Stop, bool) {

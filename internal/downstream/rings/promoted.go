@@ -76,6 +76,7 @@ func (f *Fleet) advanceLocked(name string, published []Served) {
 			if d.IsNew && ring.NeedsProof() {
 				t := target{name, s.Version}
 				f.begin(t, ring.Name, d.At.UTC())
+				f.begins = true
 				f.log.Info().Str("manifest", name).Str("release", string(s.Release)).Str("revision", s.Revision).Str("ring", ring.Name).
 					Msg("the hosts of the ring before serve the release: the ring begins")
 			}

@@ -47,6 +47,17 @@ func TestARingBeginsByProof(t *testing.T) {
 	w.wants("the proof stays, whatever becomes of the hosts", w.poll("rest", 2, takes), newest)
 }
 
+// A host is killed while a ring downloads: the ring goes on seeing the release, and nothing is
+// fetched twice.
+func TestARingThatBeganOutlivesAKill(t *testing.T) {
+	w := newWorld(t, canary, Ring{Name: "rest", AfterHosts: 1, MaxWait: 48 * time.Hour})
+	w.served["data"] = w.served["data"][1:]
+	w.poll("canary", 1, serves)
+	w.wants("proven", w.poll("rest", 1, takes), newest)
+	w.restart(w.rings...) // nothing else was saved
+	w.wants("after the kill", w.poll("rest", 1, takes), newest)
+}
+
 func TestAProofBeforeTheDelayCountsAfterIt(t *testing.T) {
 	w := newWorld(t, canary, proof)
 	for n := range 3 {

@@ -37,6 +37,7 @@ type rulings struct {
 	stops    map[target]report.Stop
 	approved map[manifest.Release]time.Time
 	begun    map[target]begun
+	begins   bool            // some ring began, which is not saved yet
 	proving  []string        // rings that need proofs
 	decided  map[string]bool // keys of entries that are not saved yet
 }
