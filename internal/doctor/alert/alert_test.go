@@ -84,7 +84,7 @@ func TestShippedRulesAreJudgedExceptThoseThatNeedTime(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	want := []string{"SyncdAbsent", "SyncdRestarting", "SyncdVerifyFailures", "SyncdDiskFull", "SyncdDeliveryGivenUp"}
+	want := []string{"SyncdAbsent", "SyncdRestarting", "SyncdVerifyFailures", "SyncdDiskFull", "SyncdDeliveryGivenUp", "SyncdSourceChanged"}
 	if diff := cmp.Diff(want, unjudged); diff != "" {
 		t.Error(diff)
 	}
