@@ -95,8 +95,8 @@ func TestKilledBetweenTwoSources(t *testing.T) {
 		started := make(chan *e2e.Process, 1)
 		var killed atomic.Bool
 		kill := func() {
+			killed.Store(true) // before the end of the process is seen
 			f.Must((<-started).Cmd.Process.Kill())
-			killed.Store(true)
 			panic(http.ErrAbortHandler)
 		}
 		send := func(w http.ResponseWriter, from, to int) {
