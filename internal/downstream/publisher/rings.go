@@ -43,6 +43,12 @@ func (p *Publisher) publishRings(ctx context.Context, req Request) (done report.
 		if of.Result == report.Uploaded {
 			earlier.Result, earlier.Replaced = of.Result, of.Replaced
 		}
+		if of.Generation > 0 {
+			earlier.Generation, earlier.Publisher, earlier.PublishedAt, earlier.Served, earlier.Signed = of.Generation, of.Publisher, of.PublishedAt, of.Served, of.Signed
+		}
+	}
+	if done.Generation == 0 { // the last ring sees nothing yet
+		done.Generation, done.Publisher, done.PublishedAt, done.Served, done.Signed = earlier.Generation, earlier.Publisher, earlier.PublishedAt, earlier.Served, earlier.Signed
 	}
 	done.Objects, done.Bytes = done.Objects+earlier.Objects, done.Bytes+earlier.Bytes
 	done.Epoch, done.Began = max(done.Epoch, earlier.Epoch), max(done.Began, earlier.Began)

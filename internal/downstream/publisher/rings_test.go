@@ -43,7 +43,9 @@ func TestEachRingHasItsCurrent(t *testing.T) {
 		canary, rest := newHost(t), newHost(t)
 		canary.serve("m", "2026.10", map[string]string{"a": "october"})
 		p := ringed(t, s, canary, rest)
-		mustPublish(t, p, Request{}) // the last ring sees nothing yet
+		if done := mustPublish(t, p, Request{}); done.Generation != 1 || done.Served != canary.Current().Number { // the last ring sees nothing yet
+			t.Errorf("%+v", done)
+		}
 		if _, g := lookIn(t, s, "canary"); g.Ring != "canary" || len(g.Manifests) != 1 {
 			t.Errorf("%+v", g)
 		}
