@@ -177,6 +177,7 @@ func TestAReleaseThatBreaksTheConsumerGoesBackOnce(t *testing.T) {
 		m.Probe.State != report.ProbeProven || m.Probe.Undone != "2026.10" {
 		t.Errorf("%+v, %+v", m, m.Probe)
 	}
+	e.Hooks.Rest(t.Context())
 	if back := heard.events("rolled_back"); len(back) != 1 || back[0]["cause"] != "probe" || back[0]["reason"] != "probe" || back[0]["release"] != "2026.09" || back[0]["error"] == "" {
 		t.Errorf("%v", back)
 	}
@@ -577,6 +578,7 @@ func TestAnAnswerIsShownPlainly(t *testing.T) {
 	e := c.engine()
 	result := syncOf(t, e)
 	m := statusOf(t, e, "one")
+	e.Hooks.Rest(t.Context())
 	told := fmt.Sprint(result, m.Probe, heard.events("proven"), c.log.String())
 	for _, secret := range []string{"customer-id", "customer%2Did", "\x1b", "\u202e", "\x00"} {
 		if strings.Contains(told, secret) {
