@@ -14,8 +14,8 @@ import (
 // lookLocked returns a ring whose newest generation shows what is live.
 func (g *Generations) lookLocked(name string) (*ring, error) {
 	r := g.ringLocked(name)
-	now, snapshot := g.cfg.Now(), g.cfg.Catalog.Snapshot()
-	if age := now.Sub(r.lookedAt); r.snapshot == snapshot && age >= 0 && age < min(restAfterLook*r.lookCost, longestRest) {
+	now, snapshot, decided := g.cfg.Now(), g.cfg.Catalog.Snapshot(), g.decisions()
+	if age := now.Sub(r.lookedAt); r.snapshot == snapshot && r.decided == decided && age >= 0 && age < min(restAfterLook*r.lookCost, longestRest) {
 		return r, nil
 	}
 	began := time.Now()
@@ -24,13 +24,20 @@ func (g *Generations) lookLocked(name string) (*ring, error) {
 		return nil, err
 	}
 	g.warn("composing a generation for followers failed; they are told what was live before", name, err)
-	r.snapshot, r.lookedAt, r.current = snapshot, now, nil
+	r.snapshot, r.decided, r.lookedAt, r.current = snapshot, decided, now, nil
 	if r.given == nil {
 		g.signLocked(r, now)
 	}
 	g.forgetLocked(snapshot)
 	r.lookCost = time.Since(began)
 	return r, nil
+}
+
+func (g *Generations) decisions() int {
+	if g.cfg.Decisions == nil {
+		return 0
+	}
+	return g.cfg.Decisions()
 }
 
 // renewLocked lets the newest generation of a ring show what is live.

@@ -37,6 +37,9 @@ type Config struct {
 	// SeesWithout returns what followers see of a host without rings, nil for everything. It may
 	// be nil: always everything.
 	SeesWithout func() catalog.Sees
+	// Decisions changes with each decision about what followers see, so that it acts at once. It
+	// may be nil.
+	Decisions func() int
 	// Order returns what followers must destroy of a manifest. It may be nil.
 	Order func(manifest string) destruction.Order
 
@@ -95,6 +98,7 @@ type ring struct {
 	snapshot *catalog.Snapshot // that newest shows
 	lookedAt time.Time         // whether it does
 	lookCost time.Duration
+	decided  int // the Decisions that it shows
 }
 
 const (

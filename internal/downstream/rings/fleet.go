@@ -69,7 +69,18 @@ func (w Withheld) holds(v Version) bool {
 func (f *Fleet) Withhold(all map[string]Withheld) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.withheld = all
+	if !maps.Equal(f.withheld, all) {
+		f.withheld = all
+		f.decisions++
+	}
+}
+
+// Decisions counts the decisions about what followers see: while it stays the same, only the
+// delays of rings and a new catalog change that.
+func (f *Fleet) Decisions() int {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.decisions
 }
 
 // Withholds is true if followers don't see something that this host serves.
@@ -118,6 +129,7 @@ func (f *Fleet) open(saved Reader) error {
 func (f *Fleet) Configure(configured []Ring, maxHosts int) {
 	f.mu.Lock()
 	f.rings, f.maxHosts = configured, maxHosts
+	f.decisions++
 	f.assign(f.rings)
 	for name, of := range f.accounts {
 		f.trim(name, of)

@@ -52,7 +52,7 @@ func with(all map[string]time.Time, ring string, at time.Time) map[string]time.T
 
 func (r *rulings) setBegun(t target, b begun) {
 	r.begun[t] = b
-	r.decided[begunKey(t)] = true
+	r.decide(begunKey(t))
 	for len(r.begun) > maxBegun {
 		oldest := t
 		for other, b := range r.begun {
@@ -61,7 +61,7 @@ func (r *rulings) setBegun(t target, b begun) {
 			}
 		}
 		delete(r.begun, oldest)
-		r.decided[begunKey(oldest)] = true
+		r.decide(begunKey(oldest))
 	}
 }
 

@@ -33,13 +33,14 @@ func targetOf(s report.Stop) target {
 // rulings are what was decided about releases: by hosts, and by the operator. A Fleet guards
 // them.
 type rulings struct {
-	rings    promotion.Rings
-	stops    map[target]report.Stop
-	approved map[manifest.Release]time.Time
-	begun    map[target]begun
-	begins   bool            // some ring began, which is not saved yet
-	proving  []string        // rings that need proofs
-	decided  map[string]bool // keys of entries that are not saved yet
+	rings     promotion.Rings
+	stops     map[target]report.Stop
+	approved  map[manifest.Release]time.Time
+	begun     map[target]begun
+	begins    bool            // some ring began, which is not saved yet
+	proving   []string        // rings that need proofs
+	decided   map[string]bool // keys of entries that are not saved yet
+	decisions int             // see Fleet.Decisions
 }
 
 // hides is true when a ring does not see what was stopped. When the ring from which it was kept
@@ -71,10 +72,16 @@ func (r *rulings) past(manifestName string, s Served) promotion.Past {
 	return promotion.Past{Version: s.Version, LiveAt: s.LiveAt, Begun: r.begun[target{manifestName, s.Version}].Rings, LetGo: r.isApproved(s)}
 }
 
+// decide notes that an entry changed, and with it what rings see.
+func (r *rulings) decide(key string) {
+	r.decided[key] = true
+	r.decisions++
+}
+
 // stop notes a stop.
 func (r *rulings) stop(s report.Stop) {
 	r.stops[targetOf(s)] = s
-	r.decided[stopKey(targetOf(s))] = true
+	r.decide(stopKey(targetOf(s)))
 	for len(r.stops) > maxStops {
 		oldest := slices.MinFunc(r.sorted(), func(a, b report.Stop) int { return a.At.Compare(b.At) })
 		r.endStop(targetOf(oldest))
@@ -83,7 +90,7 @@ func (r *rulings) stop(s report.Stop) {
 
 func (r *rulings) endStop(t target) {
 	delete(r.stops, t)
-	r.decided[stopKey(t)] = true
+	r.decide(stopKey(t))
 }
 
 // sorted are the stops, those of the newest release first.
@@ -101,7 +108,7 @@ func (r *rulings) sorted() []report.Stop {
 // approve notes that the operator lets a release go on.
 func (r *rulings) approve(release manifest.Release, now time.Time) {
 	r.approved[release] = now
-	r.decided[approvalKey(release)] = true
+	r.decide(approvalKey(release))
 	for len(r.approved) > maxApprovals {
 		oldest, at := manifest.Release(""), time.Time{}
 		for release, t := range r.approved {
@@ -110,7 +117,7 @@ func (r *rulings) approve(release manifest.Release, now time.Time) {
 			}
 		}
 		delete(r.approved, oldest)
-		r.decided[approvalKey(oldest)] = true
+		r.decide(approvalKey(oldest))
 	}
 }
 

@@ -33,7 +33,7 @@ func Generations(h Host) (*generations.Generations, error) {
 	return generations.New(generations.Config{
 		Catalog: h.Catalog, Mirror: h.Mirror, Records: h.Records, Store: h.Store, Order: h.Orders.Of,
 		Publisher: name, Version: h.Version, Sign: h.Relay.Signing.Sign, Trust: h.Relay.Trust, Relay: h.Relay,
-		Sees: h.sees,
+		Sees: h.sees, Decisions: h.decisions,
 		SeesWithout: func() catalog.Sees {
 			if h.Fleet == nil || !h.Fleet.Withholds() {
 				return nil
@@ -42,6 +42,13 @@ func Generations(h Host) (*generations.Generations, error) {
 		},
 		Warn: func(message string, err error) { h.Log.Warn().Err(err).Msg(message) },
 	})
+}
+
+func (h Host) decisions() int {
+	if h.Fleet == nil {
+		return 0
+	}
+	return h.Fleet.Decisions()
 }
 
 // sees is what followers of a ring see, nil for everything.
