@@ -224,13 +224,13 @@ func TestAStoppedReleaseLeavesTheGenerationsOfLaterRings(t *testing.T) {
 	rest := u.becomes(t, "rest", "2026.10", bucket.Generation{})
 	canary := u.becomes(t, "canary", "2026.10", bucket.Generation{})
 	u.get(t, "canary", bucket.CurrentName, rings.HeaderState, "manifest=data; host=db01; id=1; release=2026.09; revision=0123456789ab; refused=2026.10; reason=gate; attempts=1")
-	u.becomes(t, "rest", "2026.09", rest)
+	stopped := u.becomes(t, "rest", "2026.09", rest)
 	if now := u.sees(t, "canary"); now.Number != canary.Number {
 		t.Errorf("the ring that refused has another generation: %+v", now)
 	}
 	_, err := operation.ServeRelease.Do(h.Context(), h.engine.Operations(), request.ServeRelease{Release: "2026.10"})
 	must(t, err)
-	u.becomes(t, "rest", "2026.10", u.sees(t, "rest"))
+	u.becomes(t, "rest", "2026.10", stopped)
 }
 
 func TestAPollOfTheMirrorTellsOfManyManifests(t *testing.T) {
