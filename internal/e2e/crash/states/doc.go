@@ -10,6 +10,7 @@
 //     one state.
 //   - Image.Write lays one out, and a Judge says whether something is lost. A Judge takes any
 //     data directory, also one that came from elsewhere.
+//   - Trace.Mutants are traces of programs with a fault: the checker itself is tested with them.
 //
 // The program never imports this package.
 package states
