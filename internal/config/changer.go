@@ -18,6 +18,10 @@ type Changer struct {
 	UID  int
 	Do   func(work func() error) error // with the permissions of the user
 
+	// WasRoot is true in a process of root that has become the user: it still has open what root
+	// had.
+	WasRoot bool
+
 	// MayRead decides about an opened file in a process that may not become the user, such as
 	// root without capabilities. nil in others.
 	MayRead func(path string, opened fs.FileInfo) bool
@@ -36,18 +40,39 @@ func (c Changer) Run(work func() error) error {
 
 // Read reads a file that the configuration names.
 func (c Changer) Read(path string, limit int64) (data []byte, err error) {
-	if c.MayRead != nil {
-		data, info, err := fsops.ReadRegular(path, limit)
-		if err == nil && !c.MayRead(path, info) {
-			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}
-		}
+	if !c.IsAnother() && !c.WasRoot {
+		data, _, err = fsops.ReadRegular(path, limit)
 		return data, err
 	}
-	err = c.Run(func() (err error) {
-		data, _, err = fsops.ReadRegular(path, limit)
+	read := func() (err error) {
+		data, err = c.read(path, limit)
 		return err
-	})
+	}
+	if c.MayRead != nil {
+		err = read()
+	} else {
+		err = c.Run(read)
+	}
 	return data, err
+}
+
+// read reads a file that the user can reach where it lies. A path in /proc leads to what root
+// has open, such as root's working directory, past folders that the user may not enter, and
+// where a path leads can change once it was opened.
+func (c Changer) read(path string, limit int64) ([]byte, error) {
+	f, info, err := fsops.OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	place, err := fsops.Reach(f)
+	if err != nil {
+		return nil, err
+	}
+	if c.MayRead != nil && !c.MayRead(place, info) {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}
+	}
+	return fsops.ReadUpTo(f, limit)
 }
 
 // unreadable returns the problem of a file that Read could not read.

@@ -62,7 +62,7 @@ func ChangerOf(path string, opened fs.FileInfo) config.Changer {
 		return config.Changer{Name: "unknown", UID: -1, Do: func(func() error) error { return err }}
 	}
 	if !changer.IsOther() {
-		return config.Changer{}
+		return config.Changer{WasRoot: os.Geteuid() != 0}
 	}
 	return changerIs(changer)
 }

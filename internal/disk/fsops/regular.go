@@ -43,7 +43,7 @@ func ReadRegular(path string, limit int64) ([]byte, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	defer f.Close()
-	data, err := readUpTo(f, limit)
+	data, err := ReadUpTo(f, limit)
 	return data, info, err
 }
 
@@ -59,11 +59,12 @@ func (d *Dir) ReadRegular(name string, limit int64) ([]byte, fs.FileInfo, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	data, err := readUpTo(f, limit)
+	data, err := ReadUpTo(f, limit)
 	return data, info, err
 }
 
-func readUpTo(f *os.File, limit int64) ([]byte, error) {
+// ReadUpTo returns what is left of a file, of at most limit bytes.
+func ReadUpTo(f *os.File, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
 		err = &fs.PathError{Op: "read", Path: f.Name(), Err: ErrTooLarge}

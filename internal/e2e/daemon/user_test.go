@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -142,4 +143,36 @@ func TestDataDirOfAnotherUserIsRefused(t *testing.T) {
 	p.Terminate()
 	h.Contains("stderr", h.Expect(1, "sync").Stderr, "permission denied")
 	h.Contains("stderr", h.Expect(1, "run").Stderr, "permission denied")
+}
+
+// The user of data_dir may change the configuration that its daemon reloads. What root had open
+// when it started the daemon is not for that user.
+func TestReloadReadsNoFileOfAPrivateFolderInWhichRootStartedTheDaemon(t *testing.T) {
+	t.Parallel()
+	h := e2e.AsRoot(t)
+	private := h.Path("private")
+	h.Must(errors.Join(os.MkdirAll(filepath.Join(private, "work"), 0o755), os.Chmod(private, 0o700)))
+	h.Write("private/work/note", e2e.CustomerID, 0o644)
+	h.Write("id", e2e.CustomerID, 0o644)
+	h.Must(errors.Join(os.Mkdir(h.Data, 0o755), os.Chown(h.Data, e2e.OtherUID, e2e.OtherGID), os.Chown(h.Path("syncd.yaml"), e2e.OtherUID, e2e.OtherGID)))
+	p := &e2e.Process{Host: h, Cmd: h.Command("run"), Stdout: &e2e.Buffer{}, Stderr: &e2e.Buffer{}, Done: make(chan struct{})}
+	p.Cmd.Dir, p.Cmd.Stderr = filepath.Join(private, "work"), p.Stderr
+	h.Must(p.Cmd.Start())
+	go func() {
+		defer close(p.Done)
+		_ = p.Cmd.Wait() // Terminate looks at the outcome
+	}()
+	t.Cleanup(func() { _ = p.Cmd.Process.Kill() })
+	p.Logged("started")
+	p.Logged("sync")
+	h.Settings.ID = "customer_id_file: /proc/self/cwd/note"
+	h.Configure()
+	p.Signal(syscall.SIGHUP)
+	event := p.Logged("configuration not reloaded: the old one stays in force")
+	h.Contains("error", fmt.Sprint(event["error"]), "customer_id_file", "permission denied")
+	h.Settings.ID = "customer_id_file: id"
+	h.Configure()
+	p.Signal(syscall.SIGHUP)
+	p.Logged("configuration reloaded")
+	p.Terminate()
 }

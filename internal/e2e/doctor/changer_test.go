@@ -1,8 +1,10 @@
 package doctor_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,6 +33,37 @@ func TestRootSendsNoSecretThatTheChangerOfTheConfigurationCannotRead(t *testing.
 	h.Must(os.Chown(h.Path("id"), e2e.OtherUID, e2e.OtherGID))
 	h.Expect(0, "manifests")
 	h.Sync(0)
+}
+
+// The kernel lets each thread of a process pass by /proc/self/cwd and /proc/self/fd, past folders
+// that only root may enter.
+func TestRootSendsNoFileOfAPrivateFolderThatItHasOpenToTheChangerOfTheConfiguration(t *testing.T) {
+	t.Parallel()
+	h := e2e.AsRoot(t)
+	private := h.Path("private")
+	h.Must(errors.Join(os.MkdirAll(filepath.Join(private, "work"), 0o755), os.Chmod(private, 0o700)))
+	h.Write("private/work/note", e2e.CustomerID, 0o644)
+	h.Write("id", e2e.CustomerID, 0o644)
+	h.Must(os.Chown(h.Path("syncd.yaml"), e2e.OtherUID, e2e.OtherGID))
+	h.Expect(0, "manifests") // a file that this user can read
+	asked := len(h.Provider.Requests())
+	note, err := os.Open(filepath.Join(private, "work", "note"))
+	h.Must(err)
+	defer note.Close()
+	for _, path := range []string{"/proc/self/cwd/note", "/proc/self/fd/0", "/dev/stdin"} {
+		h.Settings.ID = "customer_id_file: " + path
+		h.Configure()
+		cmd := h.Command("manifests")
+		cmd.Dir, cmd.Stdin = filepath.Join(private, "work"), note
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			t.Errorf("%s was read", path)
+		}
+		h.Contains(path, string(out), "user 23456 can change this configuration and cannot read the file")
+	}
+	if now := len(h.Provider.Requests()); now != asked {
+		t.Errorf("%d requests were sent", now-asked)
+	}
 }
 
 // Root could write what a program of root reads, such as a drop-in of systemd.
