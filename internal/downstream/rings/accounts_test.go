@@ -82,7 +82,7 @@ func TestAStateWithInventedHostsIsTrimmed(t *testing.T) {
 	}
 	for n := range invented() {
 		k := follower{host{fmt.Sprint("h", n), "1"}, "data"}
-		entries[reportKey("evil", k)] = savedReport{Ring: "canary", Release: "2026.10", SeenAt: start.Add(time.Duration(n) * time.Second)}
+		entries[reportKey("evil", k)] = savedReport{Ring: "canary", Release: "2026.10", SeenAt: start.Add(time.Duration(n-invented()) * time.Second)}
 		if len(entries) == maxBatch {
 			flush()
 		}

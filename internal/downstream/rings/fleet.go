@@ -131,6 +131,7 @@ func (f *Fleet) Configure(configured []Ring, maxHosts int) {
 	f.rings, f.maxHosts = configured, maxHosts
 	f.decisions++
 	f.assign(f.rings)
+	f.leaveFuture(f.now().UTC())
 	for name, of := range f.accounts {
 		f.trim(name, of)
 	}
@@ -215,6 +216,7 @@ func (f *Fleet) seenLocked(a Asker, asked string) (report.Stop, bool) {
 	if len(published) == 0 || f.isFirstPoll(a) || !f.admits(a.name, a.host(), f.now()) {
 		return report.Stop{}, false
 	}
+	f.noteAhead(name, published, f.now())
 	f.advanceLocked(name, published)
 	next := hostReport{State: a.stateOf(name), Ring: f.rings.NameOf(a.ring), SeenAt: f.now().UTC()}
 	var visible []Version
@@ -311,7 +313,7 @@ func (f *Fleet) Needed(manifestName string) (needed []Version) {
 		mayStop = mayStop || i > 0 && ring.StopAbove >= 0
 		seen := f.seesLocked(manifestName, ring.Name)
 		many := 1
-		if len(seen) > 0 && mayStop && !f.isApproved(seen[0]) {
+		if len(seen) > 0 && mayStop && !f.isApproved(manifestName, seen[0]) {
 			many = 2
 		}
 		for _, s := range seen[:min(many, len(seen))] {

@@ -418,6 +418,67 @@ func TestLettingAReleaseGoDoesNotShortenTheDelay(t *testing.T) {
 	w.wants("before the delay", w.poll("rest", 1, takes), oldest)
 }
 
+// The clock of this host was a year ahead when a release went live. Rings do not wait for that
+// year, and what an operator says of the release counts, also after a restart.
+func TestAClockThatWasAheadHoldsUpNoRing(t *testing.T) {
+	w := newWorld(t, canary, rest, Ring{Name: "proven", AfterHosts: 1, StopAbove: -1, MaxWait: time.Hour})
+	delete(w.served, "more")
+	w.served["data"] = []Served{release(newest, start.AddDate(1, 0, 0))}
+	w.wants("the first ring", w.poll("canary", 1, ""), newest)
+	w.wants("before the delay", w.poll("rest", 1, ""))
+	must(t, w.Save())
+	w.restart(w.rings...)
+	w.time = start.Add(24*time.Hour - time.Second)
+	w.Advance()
+	w.wants("a second before the delay", w.poll("rest", 1, ""))
+	w.time = start.Add(24 * time.Hour)
+	w.Advance()
+	w.wants("after the delay", w.poll("rest", 1, ""), newest)
+	w.wants("without a proof", w.poll("proven", 1, ""))
+	w.time = w.time.Add(time.Hour)
+	if waits := w.Overdue(); len(waits) != 1 || waits[0].Ring != "proven" {
+		t.Errorf("nobody is told of the ring that waits: %+v", waits)
+	}
+	if _, err := w.Approve(newest); err != nil {
+		t.Fatal(err)
+	}
+	w.wants("let go", w.poll("proven", 1, ""), newest)
+	w.restart(w.rings...)
+	w.wants("let go, after a restart", w.poll("proven", 1, ""), newest)
+	w.poll("canary", 1, "; refused=2026.11; reason=gate")
+	if stops := w.Status().Stopped; len(stops) != 0 {
+		t.Errorf("stopped again: %+v", stops)
+	}
+	w.served["data"] = []Served{{Version{Release: newest, Revision: "ba9876543210"}, w.time.Add(time.Second)}}
+	w.time = w.time.Add(time.Minute)
+	w.wants("replaced bytes", w.poll("rest", 1, ""))
+}
+
+// The clock was a year ahead while a host polled, which is gone since.
+func TestAHostThatPolledInTheFutureBecomesSilent(t *testing.T) {
+	w := newWorld(t, canary, rest)
+	w.time = start.AddDate(1, 0, 0)
+	w.poll("canary", 1, takes)
+	must(t, w.Save())
+	w.time = start
+	w.restart(canary, rest)
+	must(t, w.Save())
+	w.restart(canary, rest)
+	w.time = start.Add(silentAfter + time.Second)
+	w.Advance()
+	if hosts := w.Status().Followers; len(hosts) != 1 || hosts[0].State != report.FollowerSilent {
+		t.Errorf("%+v", hosts)
+	}
+	if _, present := w.tallies[place{"canary", "data"}].Proven(Version{}); present != 0 {
+		t.Errorf("%d hosts polled in the last day", present)
+	}
+	w.time = start.Add(forgetAfter + time.Second)
+	w.Forget()
+	if hosts := w.Status().Followers; len(hosts) != 0 {
+		t.Errorf("not forgotten: %+v", hosts)
+	}
+}
+
 func TestHostGoesOnSeeingTheReleaseThatItTook(t *testing.T) {
 	w := newWorld(t, canary, rest)
 	w.time = start.Add(24 * time.Hour)

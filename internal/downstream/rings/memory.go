@@ -86,6 +86,33 @@ func (f *reports) load(name string, k follower, value json.RawMessage) {
 	}
 }
 
+// leaveFuture makes now of saved times that lie ahead: the clock was ahead before the restart. A
+// host that is gone would otherwise count as present until then.
+func (m *memory) leaveFuture(now time.Time) {
+	for name, of := range m.accounts {
+		for h, manifests := range of.hosts {
+			for manifestName, r := range manifests {
+				if r.SeenAt.After(now) {
+					r.SeenAt = now
+					m.changed[reportKey(name, follower{h, manifestName})] = true
+				}
+			}
+		}
+	}
+	for p, h := range m.heard {
+		if h.last.After(now) {
+			h.last = now
+			m.heard[p] = h
+		}
+	}
+	for release, at := range m.approved {
+		if at.After(now) {
+			m.approved[release] = now
+			m.decide(approvalKey(release))
+		}
+	}
+}
+
 // Save saves what changed until now. What changes meanwhile waits for the next Save, because a
 // crowd of hosts polls faster than a state takes it. After an error the next Save tries again.
 func (m *memory) Save() error {

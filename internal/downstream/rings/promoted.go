@@ -17,6 +17,10 @@ const maxBegun = 2000
 type begun struct {
 	Rings map[string]time.Time `json:"rings,omitempty"` // that began because the ring before proved it
 	Told  map[string]time.Time `json:"told,omitempty"`  // rings that wait too long, of which an operator was told
+
+	// The clock was ahead when the revision went live. It counts from when this host saw that.
+	Ahead time.Time `json:"ahead,omitzero"` // what was noted as LiveAt
+	Live  time.Time `json:"live,omitzero"`  // what counts in its place
 }
 
 // last is when something happened last.
@@ -26,7 +30,30 @@ func (b begun) last() (last time.Time) {
 			last = at
 		}
 	}
+	if b.Live.After(last) {
+		last = b.Live
+	}
 	return last
+}
+
+// liveAt is when a revision went live, by a clock that is right by now.
+func (r *rulings) liveAt(manifestName string, s Served) time.Time {
+	if b := r.begun[target{manifestName, s.Version}]; !b.Live.IsZero() && b.Ahead.Equal(s.LiveAt) {
+		return b.Live
+	}
+	return s.LiveAt
+}
+
+// noteAhead notes the revisions that are said to go live in the future. Rings would wait for
+// that time, and an operator could not let the release go until then.
+func (r *rulings) noteAhead(manifestName string, published []Served, now time.Time) {
+	for _, s := range published {
+		if t := (target{manifestName, s.Version}); r.liveAt(manifestName, s).After(now) {
+			b := r.begun[t]
+			b.Ahead, b.Live = s.LiveAt.UTC(), now.UTC()
+			r.setBegun(t, b)
+		}
+	}
 }
 
 // begin notes that a ring sees a revision from now on, whatever becomes of the hosts that
@@ -133,6 +160,7 @@ func (f *Fleet) Advance() {
 	f.expire(f.now())
 	for _, name := range f.catalog.Manifests() {
 		name, published := f.catalog.Served(name)
+		f.noteAhead(name, published, f.now())
 		f.advanceLocked(name, published)
 	}
 }

@@ -62,14 +62,14 @@ func (r *rulings) isHidden(t target, place int) bool {
 
 // isApproved is true for a revision that was served when the operator let its release go.
 // Other bytes that came later begin anew.
-func (r *rulings) isApproved(s Served) bool {
+func (r *rulings) isApproved(manifestName string, s Served) bool {
 	at, approved := r.approved[s.Release]
-	return approved && !s.LiveAt.After(at)
+	return approved && !r.liveAt(manifestName, s).After(at)
 }
 
 // past is what happened to a revision so far.
 func (r *rulings) past(manifestName string, s Served) promotion.Past {
-	return promotion.Past{Version: s.Version, LiveAt: s.LiveAt, Begun: r.begun[target{manifestName, s.Version}].Rings, LetGo: r.isApproved(s)}
+	return promotion.Past{Version: s.Version, LiveAt: r.liveAt(manifestName, s), Begun: r.begun[target{manifestName, s.Version}].Rings, LetGo: r.isApproved(manifestName, s)}
 }
 
 // decide notes that an entry changed, and with it what rings see.
@@ -134,7 +134,7 @@ func (f *Fleet) servedLocked(t target) Served {
 // judgeLocked stops a revision that too many hosts refused, unless the operator let it go.
 // It returns the stop if it is new. name and host are of the host that refused it now, if any.
 func (f *Fleet) judgeLocked(t target, name, host string) (stop report.Stop, isNew bool) {
-	if f.isApproved(f.servedLocked(t)) {
+	if f.isApproved(t.manifest, f.servedLocked(t)) {
 		return report.Stop{}, false
 	}
 	by, from, found := f.rings.Stopped(t.Version, f.votesLocked(t.manifest))
@@ -189,6 +189,10 @@ func (e *NotServedError) Error() string {
 // returns the stops that this ends. It is saved when Approve returns without an error.
 func (f *Fleet) Approve(release manifest.Release) (ended []report.Stop, err error) {
 	f.mu.Lock()
+	for _, name := range f.catalog.Manifests() {
+		name, published := f.catalog.Served(name)
+		f.noteAhead(name, published, f.now())
+	}
 	for _, s := range f.sorted() {
 		if s.Release == release {
 			ended = append(ended, s)
