@@ -51,7 +51,7 @@ func (b *Bundle) RoundTrip(req *http.Request) (*http.Response, error) {
 		return res, nil
 	}
 	res := answer(req, http.StatusOK, nil)
-	res.Body, res.ContentLength = io.NopCloser(b.open(at, from, to)), to-from
+	res.Body, res.ContentLength = io.NopCloser(b.body(name, at, from, to)), to-from
 	res.Header.Set("Content-Length", strconv.FormatInt(to-from, 10))
 	res.Header.Set("Accept-Ranges", "bytes")
 	if etag != "" {
@@ -160,6 +160,16 @@ func byteRange(text string, size int64) (from, to int64, isPart, ok bool) {
 		}
 	}
 	return from, to, true, from < size
+}
+
+// body is what open returns, of current.json as it was scanned: the signature that is checked must
+// be that of the generation that Open returned, also on a disk whose bytes change. The digests in
+// it lead to all other members.
+func (b *Bundle) body(name string, at located, from, to int64) io.Reader {
+	if name == bucket.CurrentName {
+		return bytes.NewReader(b.text[from:to])
+	}
+	return b.open(at, from, to)
 }
 
 // open returns a member's bytes from an offset up to another one.

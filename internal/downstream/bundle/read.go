@@ -63,6 +63,7 @@ type Bundle struct {
 	Generation bucket.Generation
 
 	current  manifest.ObjectID // digest of the text of current.json
+	text     []byte            // of current.json
 	texts    map[string]located
 	contents []content // sorted by ID
 	patches  int       // in the place of contents

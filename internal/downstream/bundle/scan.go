@@ -313,7 +313,7 @@ func (s *scan) take(at located, sum manifest.ObjectID) (err error) {
 	}
 	switch s.kind {
 	case isCurrent:
-		s.bundle.current = sum
+		s.bundle.current, s.bundle.text = sum, bytes.Clone(s.text.Bytes())
 		s.bundle.Current, err = bucket.ParseCurrent(s.text.Bytes())
 	case isGeneration:
 		err = s.generation(sum)

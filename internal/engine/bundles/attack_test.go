@@ -186,6 +186,11 @@ func (h *target) imports(files []bundle.File) error {
 	if err != nil {
 		return err
 	}
+	for _, f := range files {
+		if disk, ok := f.ReaderAt.(*lying); ok {
+			disk.Reader = disk.then
+		}
+	}
 	s, err := Open(b, Config{Store: h.memory, Records: h.memory, Believer: believes}, func() {})
 	if err != nil {
 		return err
@@ -201,6 +206,50 @@ func (h *target) imports(files []bundle.File) error {
 		}
 	}
 	return s.Taken()
+}
+
+// lying is a disk that has other bytes once they were checked.
+type lying struct {
+	*bytes.Reader
+	then *bytes.Reader
+}
+
+// The signature of one generation must not make another one believed: its orders destroy data,
+// and the time of its statement counts as proven.
+func TestADiskThatChangesMeanwhileGivesNoOrders(t *testing.T) {
+	o := newOrigin(t, "mirror.example.net", 1, "a")
+	signed := o.offers(8, "2026.10")
+	forged := o.offers(8, "2026.10").forge(func(text string) string {
+		return strings.Replace(text, "\n}", ",\n \"destruction\": {\"one\": {\"destroy_after\": 1, \"publisher\": \"near\"}}\n}", 1)
+	})
+	forged.issued = start.AddDate(1, 0, 0)
+	o.signs(forged, o.key("a")) // a key of the same name, which nobody trusts
+	signed.generation = append(signed.generation, bytes.Repeat([]byte{' '}, len(forged.generation)-len(signed.generation))...)
+	signed.current.SHA256 = sha256.Sum256(signed.generation)
+	o.signs(signed, o.keys...)
+	wrong, genuine := forged.write(t), signed.write(t)
+	if wrong[0].Size != genuine[0].Size {
+		t.Fatalf("%d and %d bytes", wrong[0].Size, genuine[0].Size)
+	}
+	for name, row := range map[string]struct {
+		first, then []bundle.File
+		reason      refusal.Reason
+	}{
+		"forged, then signed": {wrong, genuine, refusal.Unsigned},
+		"signed, then forged": {genuine, wrong, refusal.HashMismatch},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &target{T: t, memory: &memory{}, belief: &belief{}, now: start, file: o.chain}
+			disk := &lying{row.first[0].ReaderAt.(*bytes.Reader), row.then[0].ReaderAt.(*bytes.Reader)}
+			err := h.imports([]bundle.File{{Name: "b.tar", Size: row.first[0].Size, ReaderAt: disk}})
+			if refusal.ReasonOf(err) != row.reason {
+				t.Errorf("reason %q, want %q: %v", refusal.ReasonOf(err), row.reason, err)
+			}
+			if len(h.memory.now.Orders) > 0 || h.memory.now.Generation > 0 {
+				t.Errorf("kept: %+v", h.memory.now)
+			}
+		})
+	}
 }
 
 // TestAttacksByABundle are the attacks of TUF by whoever has the disk on its way: each is
