@@ -125,16 +125,16 @@ func (b *Believer) Beside() *Believer {
 // recall joins the chain of the trust file and the one that was found before: the longer
 // one counts, if it begins with the other.
 func (b *Believer) recall(known []byte) {
-	file := b.chain.Bytes()
+	if bytes.HasPrefix(b.chain.Bytes(), known) {
+		return
+	}
+	chain, err := trust.ParseChain(known)
 	switch {
-	case bytes.HasPrefix(file, known):
-	case bytes.HasPrefix(known, file):
-		chain, err := trust.ParseChain(known)
-		if err == nil {
-			b.chain = chain
-			return
-		}
+	case err != nil:
 		b.broken = fmt.Errorf("the versions of the trust text that were found before cannot be used: %w", err)
+	case chain.Begins(b.chain):
+	case b.chain.Begins(chain):
+		b.chain = chain
 	default:
 		b.broken = errors.New("the trust file has another version than the one that was found through the mirror: compare it with `syncd trust show`, or use a trust file with another first version")
 	}
@@ -167,8 +167,10 @@ func (b *Believer) Current(ctx context.Context, count Count, c bucket.Current, f
 			newest.Origin, newest.Version, newest.Expires.Format(time.RFC3339))
 	}
 	s, signers, err := newest.Believe([]byte(c.Statement))
-	if isFork := c.Trust.Version == newest.Version && c.Trust.SHA256.String() != newest.Fingerprint(); isFork && (err == nil || newest.Version > b.chain.Root().Version) {
-		return refusal.New(refusal.BadTrust, "the upstream names another version %d of the trust text of %s than the one that is known here", newest.Version, newest.Origin)
+	if isOther := c.Trust.Version == newest.Version && c.Trust.SHA256.String() != newest.Fingerprint(); isOther && (err == nil || newest.Version > b.chain.Root().Version) {
+		if err := b.checkForkLocked(ctx, c.Trust, fetch); err != nil {
+			return err
+		}
 	}
 	if err != nil {
 		return refusal.New(reasonOf(err), "generation %d of the upstream is not believed: %w", c.Generation, err)

@@ -419,3 +419,31 @@ func TestAForkOfTheTrustFileIsRefused(t *testing.T) {
 	w.restart(w.chain)                          // by hand
 	w.refuses(refusal.BadTrust, fork, forkText)
 }
+
+// A line of a signature that nobody can check, or one signature less than there are, changes
+// nothing of what a version says. Whoever stands between for one poll could have added it.
+func TestAVersionWithOtherSignaturesIsTheSame(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	file, stranger := w.chain, w.newKey("stranger")
+	w.rotate("x")
+	honest := w.chain
+	signed, err := trust.Sign(honest[1].Bytes(), stranger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := trust.ParseText(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if more.Fingerprint() == honest[1].Fingerprint() {
+		t.Fatal("nothing was added")
+	}
+	w.chain = trust.Chain{honest[0], more}
+	w.believes(w.offer(7, ""))
+	w.chain = honest
+	w.believes(w.offer(8, ""))
+	w.restart(file)
+	w.believes(w.offer(9, ""))
+	w.restart(honest) // the operator copied the file
+	w.believes(w.offer(10, ""))
+}

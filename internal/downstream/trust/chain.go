@@ -56,6 +56,12 @@ func (c Chain) Root() Text { return c[0] }
 // Newest is the last version. It decides which signatures count.
 func (c Chain) Newest() Text { return c[len(c)-1] }
 
+// Begins is true for the begin of another chain. Signatures do not count: two texts of a version
+// can differ in them, and say the same.
+func (c Chain) Begins(other Chain) bool {
+	return len(c) <= len(other) && slices.EqualFunc(c, other[:len(c)], Text.Says)
+}
+
 // Add returns the chain with a further version, if enough keys signed that.
 func (c Chain) Add(next Text) (Chain, error) {
 	if len(c) == 0 {

@@ -56,6 +56,9 @@ func (t Text) Fingerprint() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Says is true for a text that says the same, whoever signed it.
+func (t Text) Says(other Text) bool { return t.body() == other.body() }
+
 // HasExpired is true when the text may not be believed at now, by a clock that may be wrong
 // by Skew.
 func (t Text) HasExpired(now time.Time) bool { return now.Add(-Skew).After(t.Expires) }
