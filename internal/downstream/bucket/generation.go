@@ -27,9 +27,10 @@ type Generation struct {
 	Previous    int        `json:"previous"` // that current.json named before; 0 for none
 	Fence       int64      `json:"fence"`
 	Epoch       int64      `json:"epoch,omitempty"`
-	Began       int64      `json:"began,omitempty"` // when the bucket was empty, in Unix seconds; 0 if that is not known
-	Ring        string     `json:"ring,omitempty"`  // of serve, whose followers see it; "" for all
-	Count       string     `json:"count,omitempty"` // CountBucket or CountHost; "" of earlier publishers
+	Began       int64      `json:"began,omitempty"`     // when the bucket was empty, in Unix seconds; 0 if that is not known
+	Ring        string     `json:"ring,omitempty"`      // of serve, whose followers see it; "" for all
+	LastRing    bool       `json:"last_ring,omitempty"` // Ring is the last one, so that all others may see it, too
+	Count       string     `json:"count,omitempty"`     // CountBucket or CountHost; "" of earlier publishers
 	Publisher   string     `json:"publisher"`
 	PublishedAt time.Time  `json:"published_at"`
 	Version     string     `json:"version"`   // of syncd
@@ -161,6 +162,12 @@ func (g Generation) check(number int) error {
 		last = m.Name
 	}
 	return nil
+}
+
+// IsFor is true for what a ring may see: its own, and that of the last ring, which also a ring
+// without a name sees, or one that left the configuration.
+func (g Generation) IsFor(ring string) bool {
+	return g.Ring == "" || g.Ring == ring || g.LastRing
 }
 
 // IsDestroyed is true for a manifest of an earlier generation whose revision a publisher

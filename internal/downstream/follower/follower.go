@@ -25,9 +25,10 @@ import (
 // Client reads a mirror. It returns the errors of transport.Client; a text that cannot be
 // used is a refusal. Safe for concurrent use.
 type Client struct {
-	t    *transport.Client
-	root []string // segments before each name
-	ring string   // of a bucket, whose current.json is read; "" for the last one
+	t       *transport.Client
+	root    []string // segments before each name
+	ring    string   // of a bucket, whose current.json is read; "" for the last one
+	hasRing bool     // what is for another ring is refused
 
 	turn    *semaphore.Weighted // one call of Generation has it; it owns what follows
 	etag    string              // of current.json
@@ -58,7 +59,7 @@ func (c *Client) Believe(b *believer.Believer, count believer.Count) { c.believe
 
 // In makes the client of a bucket read what a ring sees, "" for the last one. It comes before the
 // first request.
-func (c *Client) In(ring string) { c.ring = ring }
+func (c *Client) In(ring string) { c.ring, c.hasRing = ring, !c.IsHost() }
 
 // IsHost is true for the mirror of another syncd.
 func (c *Client) IsHost() bool { return len(c.root) > 0 }
@@ -199,6 +200,9 @@ func (c *Client) generationText(ctx context.Context, current bucket.Current, nam
 func (c *Client) believes(ctx context.Context, g bucket.Generation, named, text []byte) error {
 	if c.believer == nil {
 		return nil
+	}
+	if c.hasRing && !g.IsFor(c.ring) { // whoever writes the bucket may have exchanged two
+		return refusal.New(refusal.BadSignature, "%s of the bucket names generation %d, which is signed for the ring %s: this host sees another one", bucket.RingCurrentName(c.ring), g.Number, g.Ring)
 	}
 	err := c.believer.Generation(c.count, g)
 	if err == nil {

@@ -26,7 +26,7 @@ func (l *line) writeGeneration(ctx context.Context, at texts.State, n next, begi
 	began := l.beganOf(at)
 	g = bucket.Generation{
 		Previous: at.Generation, Fence: l.fenceFor(at), Began: began, Epoch: max(at.NextEpoch(), past.epochIn(began)), Count: bucket.CountBucket, Publisher: l.identity.Name(),
-		PublishedAt: time.Now().UTC().Truncate(time.Second), Version: l.cfg.Version, Ring: l.ring, Manifests: n.manifests, Destruction: n.destruction,
+		PublishedAt: time.Now().UTC().Truncate(time.Second), Version: l.cfg.Version, Ring: l.ring, LastRing: l.ring != "" && l == l.main, Manifests: n.manifests, Destruction: n.destruction,
 	}
 	if beginsEpoch { // the same one for all rings
 		g.Epoch = max(cmp.Or(l.epoch, g.Epoch+1), at.NextEpoch()+1)

@@ -28,8 +28,8 @@ func (l *line) distrust(at *texts.State) {
 		return
 	}
 	at.Epoch, at.Began = at.Present.Epoch, at.Present.Began
-	isOfHost := at.Present.Count == bucket.CountHost // somebody put it there
-	if !isOfHost && len(s.SignersOf(at.Statement, at.Generation, at.SHA256)) > 0 {
+	isMisplaced := at.Present.Count == bucket.CountHost || !at.Present.IsFor(l.ring) // somebody put it there
+	if !isMisplaced && len(s.SignersOf(at.Statement, at.Generation, at.SHA256)) > 0 {
 		return
 	}
 	if at.Present.Number == 0 || !l.identity.Wrote(at.SHA256) {
