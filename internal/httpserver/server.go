@@ -76,7 +76,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, o O
 	// which calls BaseContext before it accepts a connection.
 	direct := server.Handler
 	server.BaseContext = func(net.Listener) context.Context {
-		server.Handler = wellFormed(o.WebConfig.unlessBare(direct, users.limited(server.Handler)))
+		server.Handler = wellFormed(ownPages(o.WebConfig.unlessBare(direct, users.limited(server.Handler))))
 		return context.Background()
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
