@@ -47,6 +47,9 @@ func (r *rulings) liveAt(manifestName string, s Served) time.Time {
 // noteAhead notes the revisions that are said to go live in the future. Rings would wait for
 // that time, and an operator could not let the release go until then.
 func (r *rulings) noteAhead(manifestName string, published []Served, now time.Time) {
+	if len(r.rings) == 0 {
+		return
+	}
 	for _, s := range published {
 		if t := (target{manifestName, s.Version}); r.liveAt(manifestName, s).After(now) {
 			b := r.begun[t]
@@ -89,6 +92,21 @@ func (r *rulings) setBegun(t target, b begun) {
 		}
 		delete(r.begun, oldest)
 		r.decide(begunKey(oldest))
+	}
+}
+
+// NoteAhead notes which revisions went live while the clock was ahead. A command without a daemon
+// calls it before it asks what rings see.
+func (f *Fleet) NoteAhead() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.noteAllAheadLocked()
+}
+
+func (f *Fleet) noteAllAheadLocked() {
+	for _, name := range f.catalog.Manifests() {
+		name, published := f.catalog.Served(name)
+		f.noteAhead(name, published, f.now())
 	}
 }
 

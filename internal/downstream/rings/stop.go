@@ -189,10 +189,7 @@ func (e *NotServedError) Error() string {
 // returns the stops that this ends. It is saved when Approve returns without an error.
 func (f *Fleet) Approve(release manifest.Release) (ended []report.Stop, err error) {
 	f.mu.Lock()
-	for _, name := range f.catalog.Manifests() {
-		name, published := f.catalog.Served(name)
-		f.noteAhead(name, published, f.now())
-	}
+	f.noteAllAheadLocked()
 	for _, s := range f.sorted() {
 		if s.Release == release {
 			ended = append(ended, s)

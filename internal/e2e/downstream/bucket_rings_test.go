@@ -1,6 +1,9 @@
 package downstream_test
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -55,4 +58,25 @@ func TestABucketWithRings(t *testing.T) {
 	rest.Sync(0)
 	e2e.Same(rest.Host, "in the first ring", "2026.11", releaseOf(rest.Host))
 	p.Expect(0, "publish", "--verify")
+}
+
+// The clock of a publisher was far ahead when a release went live. The later ring gets it after
+// its delay all the same, by commands alone.
+func TestAPublisherWhoseClockWasAhead(t *testing.T) {
+	t.Parallel()
+	p := newPublisher(t, "m")
+	p.publishWith("serve: {rings: [{name: canary}, {name: rest, delay: 1h}]}\n")
+	p.Month("m", "2026.10", "october")
+	p.Sync(0)
+	const events = "state/audit/events"
+	text, err := os.ReadFile(filepath.Join(p.Data, events))
+	p.Must(err)
+	ahead := regexp.MustCompile(`"at":"\d{4}`).ReplaceAll(text, []byte(`"at":"2199`))
+	p.Must(os.WriteFile(filepath.Join(p.Data, events), ahead, 0o600))
+	p.publishWith("serve: {rings: [{name: canary}, {name: rest, delay: 1ms}]}\n")
+	rest := p.inRing("rest")
+	p.Eventually("the ring sees the release", func() bool {
+		p.Expect(0, "publish")
+		return rest.Syncd("sync").Code == 0 && releaseOf(rest.Host) == "2026.10"
+	})
 }

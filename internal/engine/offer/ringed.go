@@ -26,6 +26,7 @@ func (r Ringed) Current() mirror.Generation {
 	if fleet == nil || all == nil {
 		return g
 	}
+	fleet.NoteAhead()
 	snapshot, sees := all.Snapshot(), rings.InRing(r.Ring)
 	g.Records = maps.Clone(g.Records)
 	for name, served := range g.Records {
