@@ -96,3 +96,16 @@ func TestAWorkerInheritsNoFile(t *testing.T) {
 		}
 	}
 }
+
+// Root may have started syncd in a folder that its owner may not reach.
+func TestAWorkerHasNotTheFolderInWhichSyncdWasStarted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	w, err := startWorker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	if dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", w.cmd.Process.Pid)); err != nil || dir != "/" {
+		t.Errorf("the worker is in %q, %v", dir, err)
+	}
+}

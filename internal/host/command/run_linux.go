@@ -84,7 +84,7 @@ func (c Command) start() (*supervisor, error) {
 	}
 	defer tell.Close()
 	s := &supervisor{lifeline: keep, results: results, cmd: &exec.Cmd{
-		Args: append([]string{name}, c.Argv...), Env: c.Env, Dir: "/",
+		Args: append([]string{name}, c.Argv...), Env: c.Env,
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, WaitDelay: patience,
 		ExtraFiles: []*os.File{lifeline, tell}, // descriptors 3 and 4
 	}}

@@ -17,8 +17,9 @@ import (
 // StartSelf starts this program again, for work of its own that its first argument names. No
 // program is started in another way: the user of this process can be another one than who
 // started it, and can trace the new process in its first moment. So that has a session without
-// a terminal, and neither the descriptors nor the keys of who started this process. It must not
-// get os.Stderr, which can be a terminal.
+// a terminal, and neither the descriptors, nor the keys, nor the working directory of who started
+// this process, by which files could be reached past folders that are private. It must not get
+// os.Stderr, which can be a terminal.
 //
 // ended must be called after cmd.Wait.
 func StartSelf(cmd *exec.Cmd) (ended func(), err error) {
@@ -27,6 +28,7 @@ func StartSelf(cmd *exec.Cmd) (ended func(), err error) {
 	}
 	cmd.Path = "/proc/self/exe" // an update may have replaced the file
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Dir = "/"
 	if cmd.Env == nil {
 		cmd.Env = []string{}
 	}
