@@ -27,10 +27,10 @@ func CheckPrograms(cfg *config.Config) error {
 	self := account.Self()
 	var err error
 	switch {
+	case cfg.Changer.IsAnother() && cfg.Changer.UID != self.UID: // of what was read: another file may lie there by now
+		err = fmt.Errorf("user %s can change %s", cfg.Changer.Name, cfg.Path)
 	case self.UID == 0:
 		err = account.CheckUnchanged(cfg.Path)
-	case cfg.Changer.IsAnother() && cfg.Changer.UID != self.UID:
-		err = fmt.Errorf("user %s can change %s", cfg.Changer.Name, cfg.Path)
 	}
 	if err == nil {
 		return nil
