@@ -76,6 +76,7 @@ type known struct {
 type judged struct {
 	statement trust.Statement
 	signers   []string
+	chain     trust.Chain // with the newest trust text as the mirror names it; nil if it is the known one
 }
 
 // New returns a believer that begins with the versions of a trust file. What memory knows
@@ -161,21 +162,23 @@ func (b *Believer) Current(ctx context.Context, count Count, c bucket.Current, f
 	if err := b.growLocked(ctx, c.Trust, fetch); err != nil {
 		return err
 	}
-	newest := b.chain.Newest()
+	newest, named := b.chain.Newest(), trust.Chain(nil)
 	if newest.HasExpired(b.now()) {
 		return refusal.New(refusal.BadTrust, "the trust text of %s (version %d) has expired at %s, and the upstream has no newer one: its operator makes the next version with `syncd trust add --expires`",
 			newest.Origin, newest.Version, newest.Expires.Format(time.RFC3339))
 	}
 	s, signers, err := newest.Believe([]byte(c.Statement))
 	if isOther := c.Trust.Version == newest.Version && c.Trust.SHA256.String() != newest.Fingerprint(); isOther && (err == nil || newest.Version > b.chain.Root().Version) {
-		if err := b.checkForkLocked(ctx, c.Trust, fetch); err != nil {
-			return err
+		if chain, forked := b.namedLocked(ctx, c.Trust, fetch); forked != nil {
+			return forked
+		} else if err == nil {
+			named = chain
 		}
 	}
 	if err != nil {
 		return refusal.New(reasonOf(err), "generation %d of the upstream is not believed: %w", c.Generation, err)
 	}
-	b.next = judged{s, nil}
+	b.next = judged{statement: s, chain: named}
 	for _, k := range signers {
 		b.next.signers = append(b.next.signers, k.Name())
 	}
@@ -266,6 +269,15 @@ func (b *Believer) Fresh() error {
 func (b *Believer) Generation(count Count, g bucket.Generation) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	err := b.generationLocked(count, g)
+	if err != nil || len(b.next.chain) != len(b.chain) { // nil, or another upstream had a newer version since
+		return err
+	}
+	b.chain, b.next.chain = b.next.chain, nil
+	return b.keepLocked(b.belief)
+}
+
+func (b *Believer) generationLocked(count Count, g bucket.Generation) error {
 	for _, m := range g.Manifests {
 		if m.RecordSHA256.IsZero() {
 			return refusal.New(refusal.Unsigned, "generation %d of the upstream names the record of %s without its SHA-256: its publisher must be of the version 0.2.0 or a later one", g.Number, m.Name)

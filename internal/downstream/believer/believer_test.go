@@ -446,4 +446,12 @@ func TestAVersionWithOtherSignaturesIsTheSame(t *testing.T) {
 	w.believes(w.offer(9, ""))
 	w.restart(honest) // the operator copied the file
 	w.believes(w.offer(10, ""))
+
+	before := w.memory.known.Chain // what is refused exchanges nothing: others get these texts from here
+	w.chain = trust.Chain{honest[0], more}
+	old, oldText := w.offer(8, "")
+	w.refuses(refusal.UpstreamRollback, old, oldText)
+	if w.memory.known.Chain != before {
+		t.Error("a refusal exchanged a version of the trust text")
+	}
 }

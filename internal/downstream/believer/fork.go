@@ -10,22 +10,21 @@ import (
 	"syncd/internal/manifest/refusal"
 )
 
-// checkForkLocked refuses another text of the newest version than the one that is known here. One
+// namedLocked refuses another text of the newest version than the one that is known here. One
 // that says the same is no other: keys can sign later, and anyone between can add a line that
-// nobody can check, or leave out a signature too many. Such a text takes the place of the one
-// that is known, so that it is asked for once.
-func (b *Believer) checkForkLocked(ctx context.Context, named bucket.TrustText, fetch Fetch) error {
+// nobody can check, or leave out a signature too many. With a generation that is believed, such a
+// text takes the place of the known one: it is asked for once, and passed on with what names it.
+func (b *Believer) namedLocked(ctx context.Context, named bucket.TrustText, fetch Fetch) (trust.Chain, error) {
 	newest := b.chain.Newest()
 	data, err := fetch(ctx, named.Version)
 	if err != nil {
-		return fmt.Errorf("%s: %w", bucket.TrustName(named.Version), err)
+		return nil, fmt.Errorf("%s: %w", bucket.TrustName(named.Version), err)
 	}
 	chain, isSame := exchanged(b.chain, data)
 	if !isSame || sha256.Sum256(data) != named.SHA256 {
-		return refusal.New(refusal.BadTrust, "the upstream names another version %d of the trust text of %s than the one that is known here", newest.Version, newest.Origin)
+		return nil, refusal.New(refusal.BadTrust, "the upstream names another version %d of the trust text of %s than the one that is known here", newest.Version, newest.Origin)
 	}
-	b.chain = chain
-	return b.keepLocked(b.belief)
+	return chain, nil
 }
 
 // exchanged is the chain with another text of its newest version, if that says the same and has
