@@ -116,7 +116,7 @@ func (l *line) round(ctx context.Context, req Request) (report.Upload, error) {
 	if err := l.checkRecords(ctx, at, &next); err != nil {
 		return done, err
 	}
-	if !req.Force && next.isShown(at) {
+	if !req.Force && next.isShown(at) && !l.isPutBack(at) {
 		isTrustDue := l.cfg.Signer != nil && l.trustText() != at.Shown.Trust
 		if at.Generation != 0 && (at.Fence != l.fenceFor(at) || l.cfg.isDue(at.Statement, at.ID()) || isTrustDue) && !req.DryRun {
 			err = l.writeCurrent(ctx, at, at.ID(), bucket.Generation{Epoch: at.NextEpoch(), Began: at.BeganAt()})
@@ -185,6 +185,12 @@ func (l *line) isTaken(at texts.State, n next) bool {
 // isShown is true when the generation in the bucket is the next one already.
 func (n next) isShown(at texts.State) bool {
 	return !at.IsCut && bucket.SameManifests(n.manifests, at.Present.Manifests) && bucket.SameOrders(n.destruction, at.Present.Destruction)
+}
+
+// isPutBack is true if somebody put an earlier generation in the place of a later one. Followers
+// that believe signatures refuse its number, also if both show the same.
+func (l *line) isPutBack(at texts.State) bool {
+	return l.cfg.Signer != nil && l.identity.WroteLater(at.SHA256)
 }
 
 // confirm remembers what the bucket shows.

@@ -29,6 +29,8 @@ func TestRingsThatAreExchangedInABucket(t *testing.T) {
 	}
 	p.Month("m", "2026.11", "november")
 	p.Sync(0)
+	before, err := os.ReadFile(p.store.Path("mirror/" + bucket.CurrentName))
+	p.Must(err)
 	early, err := os.ReadFile(p.store.Path("mirror/" + bucket.RingCurrentName("canary")))
 	p.Must(err)
 	p.store.Put("mirror/"+bucket.CurrentName, early)
@@ -41,6 +43,12 @@ func TestRingsThatAreExchangedInABucket(t *testing.T) {
 	for _, f := range []*e2e.FollowerHost{rest, plain} {
 		f.Sync(0)
 		e2e.Same(f.Host, "after the publisher", "2026.10", releaseOf(f.Host))
+	}
+	p.store.Put("mirror/"+bucket.CurrentName, before) // it shows the same, by a lower number
+	p.Expect(0, "publish")
+	for _, f := range []*e2e.FollowerHost{rest, plain} {
+		f.Sync(0)
+		e2e.Same(f.Host, "after a replay", "2026.10", releaseOf(f.Host))
 	}
 	canary.Sync(0)
 	e2e.Same(canary.Host, "the first ring", "2026.11", releaseOf(canary.Host))

@@ -82,6 +82,14 @@ func (i *Identity) Wrote(sum manifest.ObjectID) bool {
 	return slices.Contains(i.writtenLocked(), sum)
 }
 
+// WroteLater is true for the text of a generation after which this publisher wrote another one.
+func (i *Identity) WroteLater(sum manifest.ObjectID) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	at := slices.Index(i.writtenLocked(), sum)
+	return at >= 0 && at < len(i.writtenLocked())-1
+}
+
 // Remember keeps a generation that is about to be written.
 func (i *Identity) Remember(sum manifest.ObjectID) error {
 	i.mu.Lock()
