@@ -187,10 +187,12 @@ func (n next) isShown(at texts.State) bool {
 	return !at.IsCut && bucket.SameManifests(n.manifests, at.Present.Manifests) && bucket.SameOrders(n.destruction, at.Present.Destruction)
 }
 
-// isPutBack is true if somebody put an earlier generation in the place of a later one. Followers
-// that believe signatures refuse its number, also if both show the same.
+// isPutBack is true if somebody put an earlier generation in the place of a later one, or one of
+// the last ring in the place of another ring's. Followers that believe signatures may refuse its
+// number, also if both show the same.
 func (l *line) isPutBack(at texts.State) bool {
-	return l.cfg.Signer != nil && l.identity.WroteLater(at.SHA256)
+	isOther := l != l.main && at.Present.Ring != l.ring
+	return l.cfg.Signer != nil && (isOther || l.identity.WroteLater(at.SHA256))
 }
 
 // confirm remembers what the bucket shows.

@@ -1,6 +1,7 @@
 package downstream_test
 
 import (
+	"bytes"
 	"os"
 	"testing"
 
@@ -26,6 +27,14 @@ func TestRingsThatAreExchangedInABucket(t *testing.T) {
 		f.Settings.Source = "trust_file: trust"
 		f.Configure()
 		f.Sync(0)
+	}
+	middles := p.store.Path("mirror/" + bucket.RingCurrentName("middle"))
+	last, err := os.ReadFile(p.store.Path("mirror/" + bucket.CurrentName))
+	p.Must(err)
+	p.store.Put("mirror/"+bucket.RingCurrentName("middle"), last) // it shows the same
+	p.Expect(0, "publish")
+	if now, err := os.ReadFile(middles); err != nil || bytes.Equal(now, last) {
+		t.Errorf("the text of the last ring stands in the place of another one: %v", err)
 	}
 	p.Month("m", "2026.11", "november")
 	p.Sync(0)
