@@ -55,11 +55,7 @@ func (a *App) WithEngine(ctx context.Context, cfg *config.Config, work func(oper
 func (a *App) reach(ctx context.Context, cfg *config.Config, running func(*control.Client) error, alone func() error) error {
 	began, isNoticed := time.Now(), false
 	for {
-		client, err := control.Dial(ctx, StateDir(cfg))
-		if err == nil {
-			defer client.Close()
-			return running(client)
-		}
+		err := a.ask(ctx, cfg, running)
 		if !errors.Is(err, control.ErrNotRunning) {
 			return err
 		}
@@ -78,6 +74,17 @@ func (a *App) reach(ctx context.Context, cfg *config.Config, running func(*contr
 		case <-time.After(nextTry):
 		}
 	}
+}
+
+// ask calls running with the running engine. The error is control.ErrNotRunning when there
+// is none, or when it ended before it took a request.
+func (a *App) ask(ctx context.Context, cfg *config.Config, running func(*control.Client) error) error {
+	client, err := control.Dial(ctx, StateDir(cfg))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return running(client)
 }
 
 // isHeld is true for the error of a data directory that another process has.

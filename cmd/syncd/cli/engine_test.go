@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,10 +14,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"syncd/internal/config"
 	"syncd/internal/engine"
 	"syncd/internal/engine/operation"
 	"syncd/internal/mirror"
 	"syncd/internal/report"
+	"syncd/internal/report/request"
 	"syncd/internal/report/status"
 	"syncd/internal/ui/control"
 )
@@ -38,19 +42,58 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-func TestACommandThatReadsWaitsForADaemonThatStarts(t *testing.T) {
+// A socket that closes each connection is that of an engine that ends: its connections that
+// nobody accepted yet are closed with it.
+func TestACommandBesideAnEngineThatEndsDoesTheWorkItself(t *testing.T) {
+	a, cfg := configured(t, io.Discard)
+	e, err := engine.Open(cfg, engine.Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), AddSecret: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, err := net.Listen("unix", filepath.Join(StateDir(cfg), "syncd.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for range 2 { // Dial tries the socket, then the command sends its request
+			if conn, err := socket.Accept(); err == nil {
+				conn.Close()
+			}
+		}
+		socket.Close()
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	err = a.WithEngine(t.Context(), cfg, func(e operation.Engine) error {
+		_, err := operation.Rollback.Do(t.Context(), e, request.Rollback{})
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "nothing to go back to") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// configured is a program and its configuration of one manifest.
+func configured(t *testing.T, stderr io.Writer) (*App, *config.Config) {
+	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "syncd.yaml")
 	text := "data_dir: " + filepath.Join(dir, "data") + "\nsource: {url: \"http://127.0.0.1:9\", customer_id: ABCDEFGHIJ}\nhttp: {listen: \"\"}\nmanifests: [{name: one}]\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var stderr output
-	a := New(Options{Getenv: func(string) string { return "" }, Stdout: &bytes.Buffer{}, Stderr: &stderr, DefaultConfig: file})
+	a := New(Options{Getenv: func(string) string { return "" }, Stdout: &bytes.Buffer{}, Stderr: stderr, DefaultConfig: file})
 	cfg, err := a.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return a, cfg
+}
+
+func TestACommandThatReadsWaitsForADaemonThatStarts(t *testing.T) {
+	var stderr output
+	a, cfg := configured(t, &stderr)
 	e, err := engine.Open(cfg, engine.Options{Log: zerolog.Nop(), Registry: prometheus.NewRegistry(), AddSecret: func(string) {}})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,8 +23,8 @@ import (
 	"syncd/internal/report"
 )
 
-// ErrNotRunning says that no engine is running on the data directory, or that it
-// does not listen yet.
+// ErrNotRunning says that no engine is running on the data directory, that it does not
+// listen yet, or that it ended before it took the first request of a client.
 var ErrNotRunning = errors.New("no syncd is running")
 
 // dialTimeout bounds the wait for an engine that is stuck.
@@ -40,7 +42,10 @@ var errSilent = fmt.Errorf("the running syncd has not answered for %s: its log s
 // Client asks the running engine of a data directory, in another process. Its
 // methods are safe for concurrent use. When ctx ends they return its cause, and
 // work that has started goes on.
-type Client struct{ http *http.Client }
+type Client struct {
+	http    *http.Client
+	isHeard atomic.Bool // an answer has begun: the engine took a request
+}
 
 // Dial connects to the running engine. It returns ErrNotRunning when there is none,
 // and another error when this user may not open the socket.
@@ -114,8 +119,9 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any, sho
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return c.callError(ctx, err)
+		return c.refusal(ctx, err)
 	}
+	c.isHeard.Store(true)
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		return fmt.Errorf("control socket: status %d: is the running syncd of the same version?", res.StatusCode)
@@ -143,6 +149,21 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any, sho
 			show(*m.Progress)
 		}
 	}
+}
+
+// refusal is the error of a request that got no answer. The engine begins an answer before
+// it does work, so such work was not begun: another engine may do it.
+func (c *Client) refusal(ctx context.Context, err error) error {
+	if ctx.Err() == nil && !c.isHeard.Load() && isGone(err) {
+		return ErrNotRunning
+	}
+	return c.callError(ctx, err)
+}
+
+// isGone is true for the errors of a socket whose engine ends.
+func isGone(err error) bool {
+	gone := []error{io.EOF, io.ErrUnexpectedEOF, fs.ErrNotExist, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE}
+	return slices.ContainsFunc(gone, func(one error) bool { return errors.Is(err, one) })
 }
 
 func (c *Client) callError(ctx context.Context, err error) error {

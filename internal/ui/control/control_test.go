@@ -338,6 +338,44 @@ func TestEngineThatEndsMidAnswerHasItsOwnError(t *testing.T) {
 	}
 }
 
+func TestEngineThatEndsBeforeItTakesARequestIsNotRunning(t *testing.T) {
+	dir := t.TempDir()
+	listener, err := listen(dir)
+	must(t, err)
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+		}
+	}()
+	c, err := Dial(context.Background(), dir)
+	must(t, err)
+	defer c.Close()
+	if _, err := operation.Sync.Do(context.Background(), c, request.Sync{}); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("work: error %v", err)
+	}
+	if _, err := operation.Status.Ask(context.Background(), c); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("question: error %v", err)
+	}
+}
+
+// Work of an engine that ended after the answer began may be done: nobody may do it again.
+func TestEngineThatEndsAfterTheAnswerBeganIsNoOther(t *testing.T) {
+	dir := t.TempDir()
+	c := serve(t, dir, &fakeEngine{})
+	_, err := operation.Status.Ask(context.Background(), c)
+	must(t, err)
+	c.http.CloseIdleConnections()
+	must(t, os.Remove(filepath.Join(dir, socketName)))
+	if _, err := operation.Sync.Do(context.Background(), c, request.Sync{}); err == nil || errors.Is(err, ErrNotRunning) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestRequestThatIsNotJSONIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	h := &fakeEngine{}

@@ -47,6 +47,16 @@ func reply(w http.ResponseWriter, m message) {
 	_ = send(w, m) // an error means that the client is gone
 }
 
+// accept sends the head of an answer. It fails when the client does not take it.
+func accept(w http.ResponseWriter) error {
+	control := http.NewResponseController(w)
+	if err := control.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusOK)
+	return control.Flush()
+}
+
 // send sends a line. It fails when the client does not take it.
 func send(w http.ResponseWriter, m message) error {
 	control := http.NewResponseController(w)
@@ -70,12 +80,16 @@ func lastMessage(value any, err error) message {
 	return message{Result: data}
 }
 
-// stream reads a request, does the work and sends the progress meanwhile.
+// stream reads a request, does the work and sends the progress meanwhile. The answer begins
+// first: a client that got nothing knows that no work was begun.
 func stream(ctx context.Context, w http.ResponseWriter, r *http.Request, h operation.Handler, progress func() report.Progress) {
 	req, err := h.Read(http.MaxBytesReader(w, r.Body, h.MaxRequest))
 	if err != nil {
 		http.Error(w, "request is not JSON", http.StatusBadRequest)
 		return
+	}
+	if accept(w) != nil {
+		return // the client is gone
 	}
 	done := make(chan message, 1)
 	go func() { done <- lastMessage(h.Do(ctx, req)) }()
