@@ -12,9 +12,9 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -113,15 +113,19 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any, sho
 	defer cancel(nil)
 	patience := time.AfterFunc(linePatience, func() { cancel(errSilent) })
 	defer patience.Stop()
-	req, err := http.NewRequestWithContext(ctx, method, "http://syncd"+path, bytes.NewReader(body))
+	isConnected := false
+	trace := &httptrace.ClientTrace{
+		GotConn:              func(httptrace.GotConnInfo) { isConnected = true },
+		GotFirstResponseByte: func() { c.isHeard.Store(true) },
+	}
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), method, "http://syncd"+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return c.refusal(ctx, err)
+		return c.refusal(ctx, err, isConnected)
 	}
-	c.isHeard.Store(true)
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		return fmt.Errorf("control socket: status %d: is the running syncd of the same version?", res.StatusCode)
@@ -153,17 +157,12 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any, sho
 
 // refusal is the error of a request that got no answer. The engine begins an answer before
 // it does work, so such work was not begun: another engine may do it.
-func (c *Client) refusal(ctx context.Context, err error) error {
-	if ctx.Err() == nil && !c.isHeard.Load() && isGone(err) {
+func (c *Client) refusal(ctx context.Context, err error, isConnected bool) error {
+	isGone := isConnected || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
+	if ctx.Err() == nil && !c.isHeard.Load() && isGone {
 		return ErrNotRunning
 	}
 	return c.callError(ctx, err)
-}
-
-// isGone is true for the errors of a socket whose engine ends.
-func isGone(err error) bool {
-	gone := []error{io.EOF, io.ErrUnexpectedEOF, fs.ErrNotExist, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE}
-	return slices.ContainsFunc(gone, func(one error) bool { return errors.Is(err, one) })
 }
 
 func (c *Client) callError(ctx context.Context, err error) error {
