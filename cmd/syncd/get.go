@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -60,24 +61,16 @@ func getFiles(ctx context.Context, a *cli.App, paths []string, o getOptions) err
 	a.IsQuiet = o.quiet
 	ctx, end := transport.WithPoll(ctx)
 	defer end()
-	cfg, client, err := a.Connect()
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	m := readableMirror(cfg)
-	defer m.Close() //nolint:errcheck // it was only read
 	files := []get.File{}
-	err = get.Files(ctx, get.Config{
-		Provider: client, Algorithm: cfg.Source.Hash, Mirror: m, Folder: o.dir, Force: o.force,
-		Fetcher: fetcher.Config{
-			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: rate.NewBudget(cfg.Transfers.Bandwidth), MinRate: transport.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
-		},
-	}, refs, func(f get.File) {
-		files = append(files, f)
-		if !o.quiet && !o.asJSON {
-			fmt.Fprintf(a.Stdout, "%s  %s  sha256:%s  %s\n", f.Path, humanize.IBytes(uint64(f.Bytes)), f.Object, f.Result)
-		}
+	err = a.AskSources(ctx, func(cfg *config.Config, source cli.Source) error {
+		m := readableMirror(cfg)
+		defer m.Close() //nolint:errcheck // it was only read
+		return get.Files(ctx, getConfig(cfg, source, m, o), without(refs, files), func(f get.File) {
+			files = append(files, f)
+			if !o.quiet && !o.asJSON {
+				fmt.Fprintf(a.Stdout, "%s  %s  sha256:%s  %s\n", f.Path, humanize.IBytes(uint64(f.Bytes)), f.Object, f.Result)
+			}
+		})
 	})
 	if o.asJSON {
 		err = errors.Join(err, a.PrintJSON(map[string][]get.File{"files": files}))
@@ -89,6 +82,22 @@ func getFiles(ctx context.Context, a *cli.App, paths []string, o getOptions) err
 		return fmt.Errorf("%w; `syncd files MANIFEST` lists the paths of all files", err)
 	}
 	return err
+}
+
+func getConfig(cfg *config.Config, source cli.Source, m *mirror.Mirror, o getOptions) get.Config {
+	return get.Config{
+		Provider: source, Algorithm: cfg.Source.Hash, Mirror: m, Folder: o.dir, Force: o.force,
+		Fetcher: fetcher.Config{
+			Files: cfg.Transfers.Files, Segments: cfg.Transfers.Segments, Bandwidth: rate.NewBudget(cfg.Transfers.Bandwidth), MinRate: transport.MinRate(cfg.Source.MinRate), KeepCache: cfg.Transfers.KeepCache,
+		},
+	}
+}
+
+// without is refs without those that are there already, from the source before.
+func without(refs []manifest.Reference, there []get.File) []manifest.Reference {
+	return slices.DeleteFunc(slices.Clone(refs), func(ref manifest.Reference) bool {
+		return slices.ContainsFunc(there, func(f get.File) bool { return f.Reference == ref.String() })
+	})
 }
 
 // readableMirror opens the data directory to copy from it. Another user, or a host

@@ -58,16 +58,15 @@ func servedReferences(cfg *config.Config, name string) (refs []manifest.Referenc
 
 // latestReferences asks the provider for the files of a manifest.
 func latestReferences(ctx context.Context, a *cli.App, name string) (refs []manifest.Reference, err error) {
-	_, client, err := a.Connect()
-	if err != nil {
-		return nil, err
-	}
-	list, err := client.Manifest(ctx, manifest.Latest, name, nil)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range list.Files() {
-		refs = append(refs, f.Reference)
-	}
-	return refs, nil
+	err = a.AskSources(ctx, func(_ *config.Config, source cli.Source) error {
+		list, err := source.Manifest(ctx, manifest.Latest, name, nil)
+		if err != nil {
+			return err
+		}
+		for _, f := range list.Files() {
+			refs = append(refs, f.Reference)
+		}
+		return nil
+	})
+	return refs, err
 }

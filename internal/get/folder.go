@@ -71,7 +71,7 @@ func (g *getter) inspect(ctx context.Context, wishes []wish, show func(File)) (m
 			continue
 		}
 		if _, err := g.dir.Lstat(w.name); err == nil && !g.Force {
-			return nil, fmt.Errorf("%s exists and is another file: --force replaces it", g.dir.Path(w.name))
+			return nil, refusal.Local(fmt.Sprintf("%s exists and is another file: --force replaces it", g.dir.Path(w.name)))
 		}
 		missing = append(missing, w)
 	}

@@ -13,6 +13,7 @@ import (
 	"syncd/internal/disk/space"
 	"syncd/internal/fetcher"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/verify"
 )
 
@@ -60,7 +61,7 @@ func (g *getter) openUnfinished(name string, w wish) (*fsops.Dir, error) {
 		return nil, errors.Join(err, dir.Close())
 	}
 	if owner, _, ok := fsops.OwnerOf(info); ok && (owner != os.Geteuid() || info.Mode().Perm()&0o077 != 0) {
-		return nil, errors.Join(fmt.Errorf("%s is not a folder that only this user can use: remove it", g.dir.Path(name)), dir.Close())
+		return nil, errors.Join(refusal.Local(fmt.Sprintf("%s is not a folder that only this user can use: remove it", g.dir.Path(name))), dir.Close())
 	}
 	names, err := dir.Names(".")
 	if err != nil {
@@ -68,7 +69,7 @@ func (g *getter) openUnfinished(name string, w wish) (*fsops.Dir, error) {
 	}
 	for _, file := range names {
 		if file != lockName && file != copyName && !strings.Contains(file, fetcher.Name(w.expected)) {
-			return nil, errors.Join(fmt.Errorf("%s holds %q, which is no part of a download: move it away", g.dir.Path(name), file), dir.Close())
+			return nil, errors.Join(refusal.Local(fmt.Sprintf("%s holds %q, which is no part of a download: move it away", g.dir.Path(name), file)), dir.Close())
 		}
 	}
 	return dir, nil
@@ -161,7 +162,7 @@ func (g *getter) place(unfinished *fsops.Dir, from, name string) error {
 	}
 	err := move(unfinished, from, g.dir, name)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s appeared meanwhile: --force replaces it", g.dir.Path(name))
+		return refusal.Local(fmt.Sprintf("%s appeared meanwhile: --force replaces it", g.dir.Path(name)))
 	}
 	if err != nil {
 		return err

@@ -24,11 +24,11 @@ func ReleasesCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "releases MANIFEST", Short: "List the releases of a manifest at the provider", Args: cli.Arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, client, err := a.Connect()
-			if err != nil {
+			var ids []string
+			err := a.AskSources(cmd.Context(), func(cfg *config.Config, source cli.Source) (err error) {
+				ids, err = releasesOf(cmd.Context(), cfg, source, args[0])
 				return err
-			}
-			ids, err := releasesOf(cmd.Context(), cfg, client, args[0])
+			})
 			if asJSON && err == nil {
 				return a.PrintJSON(map[string]any{"manifest": args[0], "releases": append([]string{}, ids...)})
 			}
@@ -53,11 +53,11 @@ func ManifestsCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, client, err := a.Connect()
-			if err != nil {
+			var entries []releases.ListedManifest
+			err = a.AskSources(cmd.Context(), func(_ *config.Config, source cli.Source) (err error) {
+				entries, err = source.ManifestList(cmd.Context(), release)
 				return err
-			}
-			entries, err := client.ManifestList(cmd.Context(), release)
+			})
 			if err != nil {
 				return err
 			}
@@ -86,11 +86,11 @@ func FilesCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cfg, client, err := a.Connect()
-			if err != nil {
+			var refs iter.Seq[manifest.Reference]
+			err = a.AskSources(cmd.Context(), func(cfg *config.Config, source cli.Source) (err error) {
+				refs, err = FilesOf(cmd.Context(), cfg, source, args[0], release)
 				return err
-			}
-			refs, err := FilesOf(cmd.Context(), cfg, client, args[0], release)
+			})
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 	"syncd/internal/engine"
 	"syncd/internal/get"
 	"syncd/internal/manifest"
+	"syncd/internal/manifest/refusal"
 	"syncd/internal/report"
 	"syncd/internal/ui/terminal"
 )
@@ -32,27 +33,52 @@ type Source interface {
 	Close()
 }
 
-// Connect returns a client of the source for commands that a person waits for. Their
-// configuration may have no manifests: they help to find names.
-func (a *App) Connect() (*config.Config, Source, error) {
+// AskSources calls ask with the sources of the configuration in order of preference, until one
+// answers; cfg.Source is that source. A person waits for it. The configuration may have no
+// manifests: it helps to find names. An error of this host ends it at once, any other one is
+// told before the next source is asked.
+func (a *App) AskSources(ctx context.Context, ask func(cfg *config.Config, source Source) error) error {
 	cfg, err := a.LoadSource()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	a.WarnOf(cfg)
 	if cfg.Source.Bundles != "" {
-		return nil, nil, Usagef("source.bundles is a folder, which answers no questions: `syncd bundle show FILE` shows what a bundle has")
+		return Usagef("source.bundles is a folder, which answers no questions: `syncd bundle show FILE` shows what a bundle has")
 	}
-	id, err := a.ReadID(cfg)
+	if _, err := a.ReadID(cfg); err != nil {
+		return err
+	}
+	all := cfg.Sources()
+	for i, of := range all {
+		at := *cfg
+		at.Source, at.Others = of, nil
+		err = a.askSource(&at, ask)
+		if err == nil || i == len(all)-1 || ctx.Err() != nil || refusal.IsLocal(err) {
+			break
+		}
+		if !a.IsQuiet {
+			a.Note(fmt.Sprintf("source %s: %s: asking source %s", of.Name, report.OneLine(err.Error()), all[i+1].Name))
+		}
+	}
+	return err
+}
+
+func (a *App) askSource(cfg *config.Config, ask func(*config.Config, Source) error) error {
+	id, err := cfg.Source.ReadID()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	carrier, err := transport.New(a.ForPerson(engine.SourceConfig(cfg.Source, id)))
 	if err != nil {
-		return nil, nil, cfg.Located("source", err)
+		return cfg.Located("source", err)
 	}
 	source, err := SourceOver(cfg, carrier)
-	return cfg, source, err
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	return ask(cfg, source)
 }
 
 // SourceOver returns the client of the configured source, which sends its requests through

@@ -113,4 +113,23 @@ func TestTheSecondSourceGoesOn(t *testing.T) {
 	p.Expect(0, "publish", "--target", "far")
 	f.Sync(0)
 	uses("when the second has it, too", "far", true)
+	browsesTheSecond(f)
+}
+
+// browsesTheSecond tries each command that asks a source for a person while the first source fails.
+func browsesTheSecond(f *e2e.FollowerHost) {
+	note := "source near: "
+	for _, args := range [][]string{
+		{"manifests"}, {"releases", "m"}, {"files", "m"}, {"get", "Data/2026.10/m.dat", "-o", f.Path("got")},
+	} {
+		out := f.Expect(0, args...)
+		if out.Stdout == "" {
+			f.T.Errorf("%s printed nothing", args[0])
+		}
+		f.Contains(args[0], out.Stderr, note, "asking source far")
+	}
+	f.Must(os.Mkdir(f.Path("other"), 0o700))
+	f.Write("other/m.dat", "of another program", 0o644)
+	text := f.Expect(1, "get", "Data/2026.10/m.dat", "-o", f.Path("other"), "--quiet").Stderr
+	f.Contains("get beside another file", text, "--force replaces it")
 }
