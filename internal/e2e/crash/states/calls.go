@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // call is a system call as strace prints it.
@@ -18,17 +19,19 @@ type call struct {
 	result int64
 	files  []int // the inodes of the descriptors and paths when it began
 	began  int   // the number of events that had ended
+	from   time.Time
 }
 
 var (
-	callLine    = regexp.MustCompile(`^(\d+) +(?:<\.\.\. \w+ resumed>)?(.*)$`)
+	callLine    = regexp.MustCompile(`^(\d+) +(\d+\.\d+) +(?:<\.\.\. \w+ resumed>)?(.*)$`)
 	resultPart  = regexp.MustCompile(`\) += (-?\d+|\?)[^"]*$`)
+	socketPath  = regexp.MustCompile(`sun_path="([^"]*)"`)
 	escapedByte = regexp.MustCompile(`\\x[0-9a-f]{2}`)
 )
 
-// eachCall reads a log of strace. It calls begin when a call begins, and end when one has
-// ended without an error.
-func eachCall(log io.Reader, begin, end func(*call) error) error {
+// eachCall reads a log of strace. It calls begin when a call begins, end when one has ended
+// without an error, and clock with the time of each line.
+func eachCall(log io.Reader, clock func(time.Time), begin, end func(*call) error) error {
 	running := map[string]*call{}
 	halves := map[string]string{}
 	lines := bufio.NewReaderSize(log, 1<<20)
@@ -42,12 +45,17 @@ func eachCall(log io.Reader, begin, end func(*call) error) error {
 		}
 		line = strings.TrimSuffix(line, "\n")
 		parts := callLine.FindStringSubmatch(line)
-		if parts == nil || strings.HasPrefix(parts[2], "+++") || strings.HasPrefix(parts[2], "---") {
+		if parts == nil {
 			continue
 		}
-		thread, text := parts[1], parts[2]
+		now := time.Unix(0, 0).Add(seconds(parts[2]))
+		clock(now)
+		if strings.HasPrefix(parts[3], "+++") || strings.HasPrefix(parts[3], "---") {
+			continue
+		}
+		thread, text := parts[1], parts[3]
 		if !strings.Contains(line, " resumed>") {
-			c := &call{}
+			c := &call{from: now}
 			c.name, _, _ = strings.Cut(text, "(")
 			whole, isHalf := strings.CutSuffix(text, " <unfinished ...>")
 			c.args = arguments(resultPart.ReplaceAllString(whole, ""))
@@ -75,6 +83,14 @@ func eachCall(log io.Reader, begin, end func(*call) error) error {
 			return err
 		}
 	}
+}
+
+// seconds reads a time as strace prints it.
+func seconds(text string) time.Duration {
+	whole, micros, _ := strings.Cut(text, ".")
+	s, _ := strconv.ParseInt(whole, 10, 64)
+	us, _ := strconv.ParseInt(micros, 10, 64)
+	return time.Duration(s)*time.Second + time.Duration(us)*time.Microsecond
 }
 
 // arguments splits what stands after the name of a call.
@@ -145,8 +161,28 @@ func (r *recorder) opened(arg string) int {
 	return 0
 }
 
-// end takes up what a call has done.
+// end takes up what a call has done, and when it began.
 func (r *recorder) end(c *call) error {
+	before := len(r.events)
+	err := r.take(c)
+	for i := range r.events[before:] {
+		r.events[before+i].from = c.from
+	}
+	return err
+}
+
+// clock takes the time of a line for that at which all calls before it had ended. It comes
+// late rather than early.
+func (r *recorder) clock(now time.Time) {
+	for ; r.timed < len(r.events); r.timed++ {
+		r.events[r.timed].until = now
+	}
+	if r.reported != 0 && r.reportedAt.IsZero() {
+		r.reportedAt = now
+	}
+}
+
+func (r *recorder) take(c *call) error {
 	switch c.name {
 	case "open", "creat", "openat":
 		return r.ended(c)
@@ -154,6 +190,10 @@ func (r *recorder) end(c *call) error {
 		delete(r.open, int(numberIn(c.args[0])))
 	case "mkdir", "mkdirat", "symlink", "symlinkat", "link", "linkat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "rmdir", "mknodat", "chmod", "fchmodat":
 		return r.named(c)
+	case "bind":
+		if path := socketPath.FindStringSubmatch(c.args[1]); path != nil {
+			return r.make(c, unescape(path[1]), fs.ModeSocket, "", 0o777)
+		}
 	case "sync":
 		r.events = append(r.events, event{What: "sync", sync: &syncEvent{0, c.began}})
 	case "truncate":

@@ -81,7 +81,11 @@ func (r *reader) visit(name string, number int, above []int) {
 		return
 	}
 	for _, child := range r.names[number] {
-		if is := int(r.get(slot{kind: nameSlot, inode: number, name: child})); is != 0 && !slices.Contains(above, is) { // else a folder is left in itself, which fsck cuts off
+		s := slot{kind: nameSlot, inode: number, name: child}
+		if r.isSocket(s) {
+			continue
+		}
+		if is := int(r.get(s)); is != 0 && !slices.Contains(above, is) { // else a folder is left in itself, which fsck cuts off
 			r.visit(path.Join(name, child), is, append(above[:len(above):len(above)], is))
 		}
 	}
@@ -118,9 +122,7 @@ func (r *reader) content(number int, size int64) []int64 {
 
 // intern returns the number of a blob.
 func (t *Trace) intern(data []byte) int64 {
-	for len(data) > 0 && data[len(data)-1] == 0 {
-		data = data[:len(data)-1]
-	}
+	data = trimmed(data)
 	if len(data) == 0 {
 		return 0
 	}
@@ -131,4 +133,12 @@ func (t *Trace) intern(data []byte) int64 {
 		t.blobs = append(t.blobs, append([]byte(nil), data...))
 	}
 	return number
+}
+
+// trimmed are bytes without the zeros at their end.
+func trimmed(data []byte) []byte {
+	for len(data) > 0 && data[len(data)-1] == 0 {
+		data = data[:len(data)-1]
+	}
+	return data
 }

@@ -19,10 +19,11 @@ type Trace struct {
 	blobs  [][]byte         // contents of blocks without zeros at the end; 0 is empty
 	blobOf map[string]int64 // their numbers
 
-	reported int // the number of events before the process printed its outcome
+	reported   int       // the number of events before the process printed its outcome
+	reportedAt time.Time // when it had certainly printed it; zero if that is not known
 }
 
-// inode is a file, a folder or a symlink.
+// inode is a file, a folder, a symlink or a socket.
 type inode struct {
 	kind    fs.FileMode // its type
 	target  string      // of a symlink
@@ -58,6 +59,8 @@ type event struct {
 	What    string // for messages
 	changes []change
 	sync    *syncEvent
+	from    time.Time // when the call began
+	until   time.Time // when it had certainly ended; zero if that is not known
 }
 
 type change struct {
@@ -127,6 +130,12 @@ func (t *Trace) index() {
 			}
 		}
 	}
+}
+
+// isSocket is true for a name that a socket had. Images have none: whoever listens next removes
+// what has the name. Cut disks of real file systems have them.
+func (t *Trace) isSocket(s slot) bool {
+	return slices.ContainsFunc(t.past[s], func(v value) bool { return s.kind == nameSlot && t.inodes[v.is].kind == fs.ModeSocket })
 }
 
 // What says what the last event before a point was.

@@ -17,7 +17,7 @@ import (
 // question mark in every version; compare finds what it did.
 const traced = "open,openat,creat,close,write,pwrite64,writev,pwritev,pwritev2,ftruncate,truncate,fallocate,fsync,fdatasync,syncfs,sync," +
 	"rename,renameat,renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,mkdir,mkdirat,rmdir,chmod,fchmod,fchmodat,?fchmodat2," +
-	"lseek,copy_file_range,sendfile,splice,mknodat"
+	"lseek,copy_file_range,sendfile,splice,mknodat,bind"
 
 // Record runs a command under strace and returns what it and its children did to a folder.
 // It fails when the calls that it knows do not explain what the folder has afterwards.
@@ -34,14 +34,14 @@ func Record(cmd *exec.Cmd, folder string) (*Trace, error) {
 		return nil, err
 	}
 	defer func() { _ = errors.Join(log.Close(), os.Remove(log.Name())) }()
-	run := exec.Command("strace", append([]string{"-f", "-y", "-xx", "-s", "16777216", "-e", "signal=none", "-o", log.Name(), "-e", "trace=" + traced}, cmd.Args...)...)
+	run := exec.Command("strace", append([]string{"-f", "-y", "-ttt", "-xx", "-s", "16777216", "-e", "signal=none", "-o", log.Name(), "-e", "trace=" + traced}, cmd.Args...)...)
 	run.Dir, run.Env, run.Stdin, run.Stdout = cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout
 	var stderr bytes.Buffer
 	run.Stderr = &stderr
 	if err := run.Run(); err != nil {
 		return nil, fmt.Errorf("strace %s: %w\n%s", strings.Join(cmd.Args, " "), err, &stderr)
 	}
-	if err := eachCall(log, r.begin, r.end); err != nil {
+	if err := eachCall(log, r.clock, r.begin, r.end); err != nil {
 		return nil, err
 	}
 	if r.reported == 0 {
@@ -57,6 +57,7 @@ type recorder struct {
 	folder string
 	now    map[slot]int64
 	open   map[int]*file // by descriptor
+	timed  int           // the number of events that have a time
 }
 
 // file is what a descriptor has open.
@@ -85,6 +86,8 @@ func (r *recorder) snapshot(name string, seen map[uint64]int) (int, error) {
 	case fs.ModeSymlink:
 		r.inodes[number].target, err = os.Readlink(path)
 		return number, err
+	case fs.ModeSocket:
+		return number, nil
 	case 0:
 		data, err := os.ReadFile(path)
 		for s, is := range r.written(number, 0, data) {
@@ -105,6 +108,13 @@ func (r *recorder) snapshot(name string, seen map[uint64]int) (int, error) {
 		r.first[slot{kind: nameSlot, inode: number, name: child.Name()}] = int64(is)
 	}
 	return number, nil
+}
+
+// shortened reads a path below an open folder, as sockets have it.
+func shortened(path string) (fd int, name string, is bool) {
+	rest, is := strings.CutPrefix(path, "/proc/self/fd/")
+	number, name, _ := strings.Cut(rest, "/")
+	return int(numberIn(number)), name, is
 }
 
 func (r *recorder) add(kind fs.FileMode, target string) int {
@@ -172,6 +182,9 @@ func (r *recorder) place(path string) (dir int, name string) {
 	path = filepath.Clean(path)
 	if path == r.folder {
 		return 1, "."
+	}
+	if fd, name, isShort := shortened(path); isShort && r.open[fd] != nil {
+		return r.open[fd].inode, name
 	}
 	rel, found := strings.CutPrefix(path, r.folder+"/")
 	if !found {
