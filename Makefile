@@ -33,8 +33,8 @@ test: ## run every test under the race detector; with CI set, a skipped test is 
 torture: ## run the crash and fault tests at full counts, then fuzz (FUZZTIME=0: no fuzzing); takes hours, needs root
 	bash .ci/torture
 
-crash: ## visit every state that a crash can leave of a piece of work, on three kinds of file system; needs strace
-	SYNCD_TORTURE=full go test -v -count=1 -timeout 0 ./internal/e2e/crash/states
+crash: ## visit every state that a crash can leave of a piece of work, on three kinds of file system, and cut the power of real ones; needs strace and root
+	SYNCD_TORTURE=full go test -v -count=1 -timeout 0 ./internal/e2e/crash/states ./internal/e2e/crash/blocks
 
 lint: .tools/golangci-lint .tools/actionlint ## check formatting, the linters of .golangci.yml, links in documents, scripts and workflows
 	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
